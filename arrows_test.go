@@ -1,0 +1,360 @@
+// Package main_test holds what is true of the repository as a whole.
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/agentless-fleet/terraform-provider-fleet"
+
+// room is what a folder of internal/ may import. A room may always import itself.
+type room struct {
+	code   []string // rooms, from its code
+	tests  []string // rooms, from its tests besides
+	speaks []string // languages, in its code
+	// testsSpeak are languages its tests use besides.
+	testsSpeak []string
+	// pure rooms reach no language at all, not even through a library.
+	pure bool
+}
+
+// house is the plan that DESIGN.md draws. An arrow it does not name is not there.
+func house() map[string]room {
+	core := []string{"fleetyaml", "bundle", "target", "release", "status"}
+	edges := []string{"git", "helm", "kustomize", "kube"}
+	props := []string{"gittest", "testenv"}
+	// Nothing is mocked that can be run, so tests above the core use the real things.
+	genuine := slices.Concat(edges, props, []string{"source", "deploy"})
+	foreign := []string{"Kubernetes", "go-git"}
+
+	return map[string]room{
+		"main":     {code: []string{"provider"}, speaks: []string{"Terraform"}},
+		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
+
+		"provider": {
+			code: slices.Concat(core, edges, []string{"source", "deploy"}), tests: props,
+			speaks: []string{"Terraform", "Kubernetes"}, testsSpeak: foreign,
+		},
+		"deploy": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
+		"source": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
+
+		"git":       {code: core, tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
+		"helm":      {code: core, tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
+		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
+		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
+
+		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
+		"release":   {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
+		"target":    {code: []string{"fleetyaml", "bundle"}, pure: true},
+		"bundle":    {code: []string{"fleetyaml"}, pure: true},
+		"fleetyaml": {pure: true},
+
+		"gittest": {tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
+		"testenv": {tests: genuine, speaks: []string{"Kubernetes", "Terraform"}, testsSpeak: foreign},
+	}
+}
+
+// languages maps import path prefixes to what speaking them means; the longest prefix wins, and
+// "" is free for every room.
+func languages() map[string]string {
+	return map[string]string{
+		"github.com/hashicorp/terraform-": "Terraform",
+		"helm.sh/":                        "Helm",
+		"github.com/go-git/":              "go-git",
+		"sigs.k8s.io/kustomize/":          "kustomize",
+		"k8s.io/":                         "Kubernetes",
+		"sigs.k8s.io/":                    "Kubernetes",
+		"github.com/fluxcd/":              "Kubernetes",
+
+		"sigs.k8s.io/yaml":                  "",
+		"k8s.io/apimachinery/pkg/labels":    "",
+		"k8s.io/apimachinery/pkg/selection": "",
+	}
+}
+
+// pkg is what `go list -json` says about a package.
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func TestArrowsGoDown(t *testing.T) {
+	t.Parallel()
+
+	for _, crossing := range crossings(listPackages(t), house()) {
+		t.Error(crossing)
+	}
+}
+
+func TestCrossings(t *testing.T) {
+	t.Parallel()
+
+	const (
+		internal = module + "/internal/"
+		labels   = "k8s.io/apimachinery/pkg/labels"
+	)
+	tests := map[string]struct {
+		packages []pkg
+		want     []string
+	}{
+		"arrows down": {packages: []pkg{
+			{ImportPath: module, Imports: []string{internal + "provider", "fmt"}},
+			{ImportPath: internal + "provider", Imports: []string{internal + "deploy", internal + "helm"}},
+			{ImportPath: internal + "deploy", Imports: []string{internal + "release"}, TestImports: []string{internal + "kube"}},
+			{ImportPath: internal + "release", Imports: []string{internal + "target"}},
+			{ImportPath: internal + "testenv/cmd/testenv", Imports: []string{internal + "testenv"}},
+			{ImportPath: internal + "helm", Imports: []string{"helm.sh/helm/v3/pkg/action"}, XTestImports: []string{internal + "helm", internal + "testenv"}},
+		}},
+		"an allowed library brings what it needs": {packages: []pkg{
+			{ImportPath: internal + "target", Imports: []string{labels}},
+			{ImportPath: labels, Imports: []string{"k8s.io/klog/v2"}},
+		}},
+		"core imports an edge": {
+			packages: []pkg{{ImportPath: internal + "release", Imports: []string{internal + "helm"}}},
+			want:     []string{"internal/release imports internal/helm"},
+		},
+		"core imports a later step of the core": {
+			packages: []pkg{{ImportPath: internal + "bundle", Imports: []string{internal + "target"}}},
+			want:     []string{"internal/bundle imports internal/target"},
+		},
+		"edge imports an edge": {
+			packages: []pkg{{ImportPath: internal + "helm", Imports: []string{internal + "kube"}}},
+			want:     []string{"internal/helm imports internal/kube"},
+		},
+		"a folder in a room is bound like the room": {
+			packages: []pkg{{ImportPath: internal + "git/auth", Imports: []string{internal + "kube"}}},
+			want:     []string{"internal/git/auth imports internal/kube"},
+		},
+		"a name that begins like another": {
+			packages: []pkg{{ImportPath: internal + "git", Imports: []string{internal + "gittest"}}},
+			want:     []string{"internal/git imports internal/gittest"},
+		},
+		"provider links what only tests use": {
+			packages: []pkg{{ImportPath: internal + "provider", Imports: []string{internal + "testenv"}}},
+			want:     []string{"internal/provider imports internal/testenv"},
+		},
+		"test of the core starts a cluster": {
+			packages: []pkg{{ImportPath: internal + "target", XTestImports: []string{internal + "testenv"}}},
+			want:     []string{"tests of internal/target import internal/testenv"},
+		},
+		"core speaks Kubernetes": {
+			packages: []pkg{{ImportPath: internal + "target", Imports: []string{"k8s.io/client-go/rest"}}},
+			want:     []string{"internal/target speaks Kubernetes: it imports k8s.io/client-go/rest"},
+		},
+		"another room speaks Helm": {
+			packages: []pkg{{ImportPath: internal + "kube", Imports: []string{"helm.sh/helm/v3/pkg/chart"}}},
+			want:     []string{"internal/kube speaks Helm: it imports helm.sh/helm/v3/pkg/chart"},
+		},
+		"test speaks Terraform below the provider": {
+			packages: []pkg{{ImportPath: internal + "helm", TestImports: []string{"github.com/hashicorp/terraform-plugin-testing/helper/resource"}}},
+			want:     []string{"tests of internal/helm speak Terraform: they import github.com/hashicorp/terraform-plugin-testing/helper/resource"},
+		},
+		"core reaches a language through a library": {
+			packages: []pkg{
+				{ImportPath: internal + "status", Imports: []string{"example.com/a"}},
+				{ImportPath: "example.com/a", Imports: []string{"example.com/b", "fmt"}},
+				{ImportPath: "example.com/b", Imports: []string{"k8s.io/client-go/rest", "example.com/a"}},
+			},
+			want: []string{"internal/status reaches Kubernetes: example.com/a → example.com/b → k8s.io/client-go/rest"},
+		},
+		"a room nobody planned": {
+			packages: []pkg{{ImportPath: internal + "utils"}},
+			want:     []string{"internal/utils is in no room of the plan"},
+		},
+		"a folder beside the house": {
+			packages: []pkg{{ImportPath: module + "/deploy"}},
+			want:     []string{"deploy is in no room of the plan"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if diff := cmp.Diff(tt.want, crossings(tt.packages, house())); diff != "" {
+				t.Errorf("crossings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// listPackages returns every package of the module and all that they import.
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+
+	var stderr bytes.Buffer
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps",
+		"-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v\n%s", err, &stderr)
+	}
+
+	var packages []pkg
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		if err != nil {
+			t.Fatalf("reading the list of packages: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// crossings says, one line each, where packages leave the plan.
+func crossings(packages []pkg, plan map[string]room) []string {
+	imports := make(map[string][]string, len(packages))
+	for _, p := range packages {
+		imports[p.ImportPath] = p.Imports
+	}
+
+	var found []string
+	for _, p := range packages {
+		name, own := roomOf(p.ImportPath)
+		if !own {
+			continue
+		}
+		short := strings.TrimPrefix(p.ImportPath, module+"/")
+		r, planned := plan[name]
+		if !planned {
+			found = append(found, short+" is in no room of the plan")
+			continue
+		}
+		found = append(found, r.codeCrossings(name, short, p.Imports)...)
+		found = append(found, r.testCrossings(name, short, slices.Concat(p.TestImports, p.XTestImports))...)
+		if r.pure {
+			found = append(found, reaches(short, p.Imports, imports)...)
+		}
+	}
+
+	return found
+}
+
+func (r room) codeCrossings(name, short string, imports []string) []string {
+	var found []string
+	for _, imported := range imports {
+		to, own := roomOf(imported)
+		if own && to != name && !slices.Contains(r.code, to) {
+			found = append(found, fmt.Sprintf("%s imports %s", short, strings.TrimPrefix(imported, module+"/")))
+		}
+		if l := languageOf(imported); l != "" && !slices.Contains(r.speaks, l) {
+			found = append(found, fmt.Sprintf("%s speaks %s: it imports %s", short, l, imported))
+		}
+	}
+
+	return found
+}
+
+func (r room) testCrossings(name, short string, imports []string) []string {
+	var found []string
+	rooms := slices.Concat(r.code, r.tests, []string{name})
+	spoken := slices.Concat(r.speaks, r.testsSpeak)
+	for _, imported := range imports {
+		to, own := roomOf(imported)
+		if own && !slices.Contains(rooms, to) {
+			found = append(found, fmt.Sprintf("tests of %s import %s", short, strings.TrimPrefix(imported, module+"/")))
+		}
+		if l := languageOf(imported); l != "" && !slices.Contains(spoken, l) {
+			found = append(found, fmt.Sprintf("tests of %s speak %s: they import %s", short, l, imported))
+		}
+	}
+
+	return found
+}
+
+// reaches follows libraries from a package's imports and reports the first way to each language.
+// It does not enter our own rooms, which are judged by themselves, nor what is free for everybody.
+func reaches(short string, start []string, imports map[string][]string) []string {
+	ways := make(map[string]string)
+	seen := make(map[string]bool)
+	type step struct {
+		path, way string
+	}
+	var queue []step
+	for _, path := range start {
+		queue = append(queue, step{path: path, way: path})
+	}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		_, own := roomOf(at.path)
+		_, named := language(at.path)
+		if seen[at.path] || own || named {
+			continue
+		}
+		seen[at.path] = true
+		for _, next := range imports[at.path] {
+			way := at.way + " → " + next
+			if l := languageOf(next); l != "" && ways[l] == "" {
+				ways[l] = way
+			}
+			queue = append(queue, step{path: next, way: way})
+		}
+	}
+
+	var found []string
+	for _, l := range slices.Sorted(maps.Keys(ways)) {
+		found = append(found, fmt.Sprintf("%s reaches %s: %s", short, l, ways[l]))
+	}
+
+	return found
+}
+
+// roomOf names the room of one of our packages: the folder below internal/, "main" for the
+// root, "examples" for what is below examples/, and "./path" for anything else, which is no room.
+// own is false for other modules.
+func roomOf(path string) (name string, own bool) {
+	if path == module {
+		return "main", true
+	}
+	path, own = strings.CutPrefix(path, module+"/")
+	if !own {
+		return "", false
+	}
+	first, _, _ := strings.Cut(path, "/")
+	if first == "examples" {
+		return first, true
+	}
+	inside, isInside := strings.CutPrefix(path, "internal/")
+	if !isInside {
+		return "./" + path, true
+	}
+	name, _, _ = strings.Cut(inside, "/")
+
+	return name, true
+}
+
+// languageOf is "" for an import that everybody may have.
+func languageOf(path string) string {
+	l, _ := language(path)
+
+	return l
+}
+
+// language returns what importing path means, and whether the table names it at all.
+func language(path string) (name string, named bool) {
+	longest := -1
+	for prefix, l := range languages() {
+		if strings.HasPrefix(path, prefix) && len(prefix) > longest {
+			longest, name = len(prefix), l
+		}
+	}
+
+	return name, longest >= 0
+}
