@@ -1,0 +1,232 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+)
+
+// hello is a module with one program, which says what the link flags tell it.
+func hello(t *testing.T) buildModule {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{
+		"go.mod":       "module example.com/hello\n\ngo 1.26\n",
+		"go.sum":       "",
+		"main.go":      "package main\n\nimport \"fmt\"\n\nvar greeting string\n\nfunc main() { fmt.Println(greeting) }\n",
+		"stage/a.yaml": "a: 1",
+		"stage/b.yaml": "b: 2\n",
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buildModule{
+		dir:     dir,
+		ldflags: "-X main.greeting=hello",
+		tools:   []buildTool{{name: "hello", pkg: "example.com/hello", estimate: "no time"}},
+		files:   []buildFile{{name: "joined.yaml", module: "example.com/hello", paths: []string{"stage/a.yaml", "stage/b.yaml"}}},
+	}
+}
+
+// A recorder keeps progress lines, also of calls at the same time.
+type recorder struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *recorder) log(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+// builds are the lines that announce that a compiler starts.
+func (r *recorder) builds() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []string
+	for _, line := range r.lines {
+		if strings.HasPrefix(line, "building ") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func TestBuildOnce(t *testing.T) {
+	t.Parallel()
+	module, store := hello(t), filepath.Join(t.TempDir(), "store")
+	var progress recorder
+	// Several test binaries ask at the same time.
+	var group errgroup.Group
+	dirs := make([]string, 4)
+	for i := range dirs {
+		group.Go(func() (err error) {
+			dirs[i], err = build(t.Context(), progress.log, module, store)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{dirs[0], dirs[0], dirs[0], dirs[0]}, dirs); diff != "" {
+		t.Errorf("callers got different folders (-want +got):\n%s", diff)
+	}
+	want := []string{"building hello (1/1), no time on 2 cores when cold"}
+	if diff := cmp.Diff(want, progress.builds()); diff != "" {
+		t.Errorf("builds (-want +got):\n%s", diff)
+	}
+	output, err := exec.CommandContext(t.Context(), filepath.Join(dirs[0], "hello")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("hello\n", string(output)); diff != "" {
+		t.Errorf("output of the program (-want +got):\n%s", diff)
+	}
+	joined, err := os.ReadFile(filepath.Join(dirs[0], "joined.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a: 1\n---\nb: 2\n", string(joined)); diff != "" {
+		t.Errorf("joined file (-want +got):\n%s", diff)
+	}
+}
+
+func TestBuildAgain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		// change happens between two builds.
+		change    func(t *testing.T, module *buildModule, built string)
+		rebuilds  bool
+		sameplace bool
+	}{
+		{
+			name:      "nothing changed",
+			change:    func(*testing.T, *buildModule, string) {},
+			sameplace: true,
+		},
+		{
+			name:     "other flags",
+			change:   func(_ *testing.T, module *buildModule, _ string) { module.ldflags = "-X main.greeting=bye" },
+			rebuilds: true,
+		},
+		{
+			name: "other dependencies",
+			change: func(t *testing.T, module *buildModule, _ string) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(module.dir, "go.mod"), []byte("module example.com/hello\n\ngo 1.25\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+			rebuilds: true,
+		},
+		{
+			name: "a program was deleted",
+			change: func(t *testing.T, _ *buildModule, built string) {
+				t.Helper()
+				if err := os.Remove(filepath.Join(built, "hello")); err != nil {
+					t.Fatal(err)
+				}
+			},
+			rebuilds:  true,
+			sameplace: true,
+		},
+		{
+			name: "an interrupted build",
+			change: func(t *testing.T, _ *buildModule, built string) {
+				t.Helper()
+				if err := os.Rename(built, built+".unfinished"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			rebuilds:  true,
+			sameplace: true,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			module, store := hello(t), t.TempDir()
+			first, err := build(t.Context(), orSilent(nil), module, store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(t, &module, first)
+			var progress recorder
+			second, err := build(t.Context(), progress.log, module, store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rebuilt := len(progress.builds()) > 0; rebuilt != test.rebuilds {
+				t.Errorf("rebuilt: got %v, want %v", rebuilt, test.rebuilds)
+			}
+			if same := first == second; same != test.sameplace {
+				t.Errorf("same folder: got %v, want %v", same, test.sameplace)
+			}
+			if !module.isBuilt(second) {
+				t.Errorf("%s is not complete", second)
+			}
+		})
+	}
+}
+
+func TestBuildFails(t *testing.T) {
+	t.Parallel()
+	module, store := hello(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(module.dir, "main.go"), []byte("package main\n\nfunc main() { nonsense() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := build(t.Context(), orSilent(nil), module, store)
+	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
+		t.Errorf("got error %v, want the compiler's words", err)
+	}
+	entries, err := filepath.Glob(filepath.Join(store, "????????????????"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string(nil), entries); diff != "" {
+		t.Errorf("a failed build left a folder that looks complete (-want +got):\n%s", diff)
+	}
+}
+
+// The modules exist, and what is built is what is run.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	root, err := repositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlPlaneModule(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built []string
+	for _, tool := range plane.tools {
+		built = append(built, tool.name)
+	}
+	if diff := cmp.Diff(programs(), built); diff != "" {
+		t.Errorf("programs that run and programs that are built (-run +built):\n%s", diff)
+	}
+	if !strings.Contains(plane.ldflags, ".gitVersion=v1.") || !strings.Contains(plane.ldflags, ".gitMajor=1 ") {
+		t.Errorf("link flags do not name the version of Kubernetes: %s", plane.ldflags)
+	}
+	for _, module := range []buildModule{plane, openTofuModule(root)} {
+		if _, err := module.key(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

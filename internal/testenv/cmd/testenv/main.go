@@ -1,0 +1,123 @@
+// Command testenv builds and runs the Kubernetes clusters of package testenv for make and the demo.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+const usage = `usage: go run ./internal/testenv/cmd/testenv COMMAND
+
+  build                     build the programs of the control planes, unless they are there
+  up [--clusters N] [--dir DIR]
+                            run N clusters (3) until interrupted or, if standard input is a pipe,
+                            until it closes; write DIR/kubeconfig, then print one line
+  cli                       print the path of the Terraform CLI to use, building OpenTofu if need be
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command\n%s", usage)
+	}
+	switch args[0] {
+	case "build":
+		_, err := testenv.Build(ctx, log)
+		return err
+	case "up":
+		return up(ctx, args[1:])
+	case "cli":
+		path, err := testenv.TerraformCLI(ctx, log)
+		if err != nil {
+			return err
+		}
+		fmt.Println(path)
+		return nil
+	case "help", "-h", "--help":
+		fmt.Print(usage)
+		return nil
+	default:
+		return fmt.Errorf("unknown command %q\n%s", args[0], usage)
+	}
+}
+
+func up(ctx context.Context, args []string) (err error) {
+	flags := flag.NewFlagSet("up", flag.ContinueOnError)
+	clusters := flags.Int("clusters", 3, "how many `clusters` to run")
+	dir := flags.String("dir", ".", "`folder` for the kubeconfig and, while the clusters run, their data")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*dir, 0o750); err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(*dir, "kubeconfig")
+	// One that a killed run left would look like this run's.
+	if err := os.RemoveAll(kubeconfig); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go cancelWhenClosed(os.Stdin, cancel)
+
+	env, err := testenv.Start(ctx, testenv.Options{Clusters: *clusters, Parent: *dir, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, env.Stop(context.WithoutCancel(ctx)), os.RemoveAll(kubeconfig))
+	}()
+	if err := copyFile(env.Kubeconfig(), kubeconfig); err != nil {
+		return err
+	}
+	fmt.Printf("ready: %d clusters, kubeconfig %s, contexts %v\n", *clusters, kubeconfig, env.Contexts())
+	<-ctx.Done()
+	return nil
+}
+
+// cancelWhenClosed ends the clusters with the process that started this one, even if that was killed.
+// Only a pipe is such a sign: a terminal is not, and the shell gives background jobs /dev/null.
+func cancelWhenClosed(stdin *os.File, cancel func()) {
+	info, err := stdin.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return
+	}
+	if _, err := io.Copy(io.Discard, stdin); err == nil {
+		cancel()
+	}
+}
+
+// copyFile puts the file in its place at once, for whoever waits for it.
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(filepath.Clean(from))
+	if err != nil {
+		return err
+	}
+	unfinished := to + ".unfinished"
+	if err := os.WriteFile(unfinished, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, to)
+}
+
+func log(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "testenv: "+format+"\n", args...)
+}

@@ -1,0 +1,229 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+const localhost = "127.0.0.1"
+
+// A controlPlane is the API server and the controllers of one cluster; etcd is the environment's.
+type controlPlane struct {
+	name     string
+	dir      string
+	launcher launcher
+	etcd     *process
+	etcdURL  string
+	log      Log
+
+	port  *reservedPort
+	ca    []byte
+	token string
+
+	running []*process
+}
+
+// prepare writes the files that the cluster keeps for its life: certificate, keys and tokens.
+func (c *controlPlane) prepare() error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("creating the folder of cluster %s: %w", c.name, err)
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey(localhost, []net.IP{net.ParseIP(localhost)}, []string{"localhost"})
+	if err != nil {
+		return fmt.Errorf("making the certificate of cluster %s: %w", c.name, err)
+	}
+	serviceAccountKey, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return fmt.Errorf("making the key of service accounts of cluster %s: %w", c.name, err)
+	}
+	c.ca = certificate
+	// Groups system:masters and so all rights, for the tests and, to keep this small, the controllers.
+	tokens := c.token + ",admin,admin,system:masters\n"
+	files := map[string][]byte{
+		"apiserver.crt":       certificate,
+		"apiserver.key":       key,
+		"service-account.key": serviceAccountKey,
+		"tokens.csv":          []byte(tokens),
+	}
+	for name, content := range files {
+		if err := write(c.file(name), content); err != nil {
+			return err
+		}
+	}
+	return c.changePort()
+}
+
+func (c *controlPlane) file(name string) string { return filepath.Join(c.dir, name) }
+
+// changePort is for a stopped control plane. The old port is given up last, so that the new one differs.
+func (c *controlPlane) changePort() error {
+	port, err := reservePort()
+	if err != nil {
+		return err
+	}
+	c.release()
+	c.port = port
+	return c.writeKubeconfig()
+}
+
+func (c *controlPlane) release() {
+	if c.port != nil {
+		c.port.release()
+	}
+}
+
+func (c *controlPlane) restConfig() *rest.Config {
+	return &rest.Config{
+		Host:            "https://" + net.JoinHostPort(localhost, strconv.Itoa(c.port.number)),
+		BearerToken:     c.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca},
+	}
+}
+
+// writeKubeconfig is for the controllers; tests get the environment's.
+func (c *controlPlane) writeKubeconfig() error {
+	kubeconfig := clientcmdapi.NewConfig()
+	cluster := &Cluster{context: c.name, config: c.restConfig()}
+	cluster.addTo(kubeconfig, c.token)
+	kubeconfig.CurrentContext = c.name
+	content, err := clientcmd.Write(*kubeconfig)
+	if err != nil {
+		return fmt.Errorf("encoding a kubeconfig: %w", err)
+	}
+	return write(c.file("kubeconfig"), content)
+}
+
+// start returns when the cluster is ready. It does nothing if the cluster runs.
+func (c *controlPlane) start(ctx context.Context, config *rest.Config) error {
+	if len(c.running) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := c.startAll(ctx, config)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, c.stop(context.WithoutCancel(ctx)))
+}
+
+func (c *controlPlane) startAll(ctx context.Context, config *rest.Config) error {
+	ready, err := newReadiness(config, c.failure)
+	if err != nil {
+		return err
+	}
+	if err := c.launch(ctx, "kube-apiserver", c.apiServerFlags()...); err != nil {
+		return err
+	}
+	if err := ready.apiServer(ctx); err != nil {
+		return err
+	}
+	if err := createNode(ctx, ready.client); err != nil {
+		return err
+	}
+	if err := freeNode(ctx, ready.client); err != nil {
+		return err
+	}
+	for _, controller := range c.controllers() {
+		if err := c.launch(ctx, controller.program, controller.flags...); err != nil {
+			return err
+		}
+	}
+	if err := ready.workloads(ctx); err != nil {
+		return err
+	}
+	c.log("cluster %s is ready at %s", c.name, config.Host)
+	return nil
+}
+
+func (c *controlPlane) launch(ctx context.Context, program string, flags ...string) error {
+	started, err := c.launcher.start(ctx, program, c.file(program+".log"), flags...)
+	if err != nil {
+		return err
+	}
+	c.running = append(c.running, started)
+	return nil
+}
+
+func (c *controlPlane) apiServerFlags() []string {
+	return []string{
+		"--etcd-servers=" + c.etcdURL,
+		"--etcd-prefix=/" + c.name,
+		"--bind-address=" + localhost,
+		"--secure-port=" + strconv.Itoa(c.port.number),
+		"--permit-port-sharing=true", // With the socket that reserves the port.
+		"--tls-cert-file=" + c.file("apiserver.crt"),
+		"--tls-private-key-file=" + c.file("apiserver.key"),
+		"--token-auth-file=" + c.file("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + c.file("service-account.key"),
+		"--service-account-signing-key-file=" + c.file("service-account.key"),
+		"--allow-privileged=true",
+	}
+}
+
+type controller struct {
+	program string
+	flags   []string
+}
+
+// controllers serve nothing: metrics and profiles of them would only need ports.
+func (c *controlPlane) controllers() []controller {
+	kubeconfig := c.file("kubeconfig")
+	return []controller{
+		{program: "kube-controller-manager", flags: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--service-account-private-key-file=" + c.file("service-account.key"),
+			"--root-ca-file=" + c.file("apiserver.crt"),
+			"--leader-elect=false",
+			"--secure-port=0",
+		}},
+		{program: "kube-scheduler", flags: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--leader-elect=false",
+			"--secure-port=0",
+		}},
+		{program: "kwok", flags: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--config=" + filepath.Join(c.launcher.programs, "kwok.yaml"),
+			"--manage-all-nodes=true",
+			"--node-ip=" + localhost,
+			// Without a lease the node counts as lost after 40 s.
+			"--node-lease-duration-seconds=40",
+		}},
+	}
+}
+
+// failure is nil while every process that the cluster needs runs.
+func (c *controlPlane) failure() error {
+	var failures []error
+	for _, p := range append([]*process{c.etcd}, c.running...) {
+		failures = append(failures, p.failure())
+	}
+	return errors.Join(failures...)
+}
+
+func (c *controlPlane) stop(ctx context.Context) error {
+	var failures []error
+	for _, p := range c.running {
+		failures = append(failures, p.stop(ctx))
+	}
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	c.running = nil
+	return nil
+}

@@ -1,0 +1,61 @@
+//go:build unix
+
+package testenv
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+func TestReservedPortIsNotGivenToOthers(t *testing.T) {
+	t.Parallel()
+	port, err := reservePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := net.JoinHostPort(localhost, strconv.Itoa(port.number))
+	var config net.ListenConfig
+	if listener, err := config.Listen(t.Context(), "tcp", address); err == nil {
+		t.Errorf("a reserved port could be listened on: %s", listener.Addr())
+		_ = listener.Close()
+	}
+	var dialer net.Dialer
+	if connection, err := dialer.DialContext(t.Context(), "tcp", address); err == nil {
+		t.Error("a reserved port accepted a connection though no server listens")
+		_ = connection.Close()
+	}
+	port.release()
+	listener, err := config.Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatalf("a released port cannot be listened on: %v", err)
+	}
+	_ = listener.Close()
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	lock, err := tryLock(path)
+	if err != nil || lock == nil {
+		t.Fatalf("first lock: got %v, %v", lock, err)
+	}
+	if second, err := tryLock(path); err != nil || second != nil {
+		t.Fatalf("second lock: got %v, %v, want neither", second, err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = waitForLock(ctx, path, cancel)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting with a cancelled context: got error %v, want %v", err, context.Canceled)
+	}
+
+	release, err := waitForLock(t.Context(), path, lock.release)
+	if err != nil {
+		t.Fatalf("waiting for a lock that is released: %v", err)
+	}
+	release()
+}

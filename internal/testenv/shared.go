@@ -1,0 +1,62 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// SharedClusters is how many clusters Shared hands out.
+const SharedClusters = 3
+
+// shared is the one thing that tests of a binary have in common, so it cannot be handed to them.
+//
+//nolint:gochecknoglobals // See above; it is started at most once and never changed.
+var shared = sync.OnceValues(func() (*Env, error) {
+	// It outlives the test that happens to be first, so neither its context nor its log will do.
+	ctx := context.Background() //nolint:forbidigo // See above.
+	return Start(ctx, Options{Clusters: SharedClusters, Log: logToStderr})
+})
+
+// Require skips the test, with the reason, unless tests with clusters are asked for by TF_ACC=1.
+func Require(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		tb.Skip("needs Kubernetes clusters; set TF_ACC=1 to start them on this machine")
+	}
+}
+
+// Shared returns three clusters that all tests of the binary share. The first call starts them; they
+// end with the process. A test uses namespaces and names of its own, and does not stop or move them.
+func Shared(tb testing.TB) *Env {
+	tb.Helper()
+	Require(tb)
+	env, err := shared()
+	if err != nil {
+		tb.Fatalf("starting the clusters that tests share: %v", err)
+	}
+	return env
+}
+
+// New starts clusters for one test, which may do everything to them. They end with the test.
+func New(tb testing.TB, clusters int) *Env {
+	tb.Helper()
+	Require(tb)
+	env, err := Start(tb.Context(), Options{Clusters: clusters, Log: logToStderr})
+	if err != nil {
+		tb.Fatalf("starting clusters for the test: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := env.Stop(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("stopping the clusters of the test: %v", err)
+		}
+	})
+	return env
+}
+
+// logToStderr shows progress at once where a test's own log appears at its end.
+func logToStderr(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "testenv: "+format+"\n", args...)
+}

@@ -1,0 +1,114 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	// userNamespace holds the service accounts behind users, out of the way of tests.
+	userNamespace = metav1.NamespaceSystem
+	userPrefix    = "testenv-user-"
+	tokenSeconds  = 24 * 60 * 60
+)
+
+// A User is an identity with few rights on one cluster.
+type User struct {
+	// Token is a bearer token that is good for a day, also after the cluster has been stopped or moved.
+	Token string
+	// Kubeconfig is the content of a kubeconfig whose only and current context has the cluster's name.
+	// It names the address that the cluster has now.
+	Kubeconfig string
+}
+
+// User makes a user whose rights are exactly the rules, in all namespaces, and what every service
+// account may do (discovery, and questions about its own rights). Asking again for a name replaces
+// the rights and gives a new token. The name must be a valid name of a Kubernetes object.
+func (c *Cluster) User(ctx context.Context, name string, rules []rbacv1.PolicyRule) (User, error) {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return User{}, fmt.Errorf("making user %s on cluster %s: %w", name, c.context, err)
+	}
+	token, err := makeUser(ctx, client, userPrefix+name, rules)
+	if err != nil {
+		return User{}, fmt.Errorf("making user %s on cluster %s: %w", name, c.context, err)
+	}
+	kubeconfig := clientcmdapi.NewConfig()
+	c.addTo(kubeconfig, token)
+	kubeconfig.CurrentContext = c.context
+	content, err := clientcmd.Write(*kubeconfig)
+	if err != nil {
+		return User{}, fmt.Errorf("encoding the kubeconfig of user %s: %w", name, err)
+	}
+	return User{Token: token, Kubeconfig: string(content)}, nil
+}
+
+// RemoveUser removes a user, which matters on an existing cluster only. It is no error if there is none.
+func (c *Cluster) RemoveUser(ctx context.Context, name string) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("removing user %s from cluster %s: %w", name, c.context, err)
+	}
+	name = userPrefix + name
+	steps := []func(context.Context, string, metav1.DeleteOptions) error{
+		client.RbacV1().ClusterRoleBindings().Delete,
+		client.RbacV1().ClusterRoles().Delete,
+		client.CoreV1().ServiceAccounts(userNamespace).Delete,
+	}
+	for _, remove := range steps {
+		if err := remove(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing %s from cluster %s: %w", name, c.context, err)
+		}
+	}
+	return nil
+}
+
+// makeUser returns a token of a service account that is bound to a role with the rules.
+func makeUser(ctx context.Context, client kubernetes.Interface, name string, rules []rbacv1.PolicyRule) (string, error) {
+	meta := metav1.ObjectMeta{Name: name}
+	account := &corev1.ServiceAccount{ObjectMeta: meta}
+	accounts := client.CoreV1().ServiceAccounts(userNamespace)
+	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); ignoreExists(err) != nil {
+		return "", fmt.Errorf("creating a service account: %w", err)
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
+	_, err := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = client.RbacV1().ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return "", fmt.Errorf("creating its role: %w", err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: userNamespace, Name: name}},
+	}
+	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	if ignoreExists(err) != nil {
+		return "", fmt.Errorf("binding its role: %w", err)
+	}
+	seconds := int64(tokenSeconds)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	answer, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for its token: %w", err)
+	}
+	return answer.Status.Token, nil
+}
+
+func ignoreExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
