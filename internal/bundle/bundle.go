@@ -1,0 +1,33 @@
+// Package bundle turns a folder of a file system into a Bundle: its name, its
+// files, its options and a digest that says whether two of them are the same.
+package bundle
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// Bundle is the unit of delivery: what one Helm release on one cluster is made
+// from. A Bundle is never changed once it has been read; it is shared between
+// goroutines.
+type Bundle struct {
+	// Name is unique among the bundles of a target, a DNS label of at most 53
+	// characters unless fleet.yaml names it otherwise.
+	Name string
+	// Path is the folder in its source, slash separated, "." for the root.
+	Path string
+	// Definition is what fleet.yaml says, with the settings of the GitRepo laid
+	// on it and with values files merged into the values they belong to.
+	Definition fleetyaml.Definition
+	// Files are sorted by name.
+	Files []File
+	// Digest covers Files and Definition. Equal digests mean equal bundles, on
+	// any machine and whatever commit they were read from.
+	Digest string
+}
+
+// File is one file of a bundle.
+type File struct {
+	// Name is slash separated and relative to the bundle's folder.
+	Name    string
+	Content []byte
+}

@@ -1,0 +1,41 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+)
+
+// digestVersion stands before every digest. Another way to make one gets another
+// version, so that digests of different versions are never compared.
+const digestVersion = "v1"
+
+// digest covers what b is made of: its name, its definition and its files. 32
+// characters of it fit into a Kubernetes label value.
+func digest(b Bundle) (string, error) {
+	definition, err := json.Marshal(b.Definition) // Keys of maps are sorted.
+	if err != nil {
+		return "", fmt.Errorf("computing the digest of bundle %s: %w", b.Name, err)
+	}
+	sum := sha256.New()
+	writePart(sum, []byte("bundle "+digestVersion))
+	writePart(sum, []byte(b.Name))
+	writePart(sum, definition)
+	for _, file := range b.Files {
+		writePart(sum, []byte(file.Name))
+		writePart(sum, file.Content)
+	}
+	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
+}
+
+// writePart writes the length of part before it, so that the end of one part can
+// not be taken for the beginning of the next.
+func writePart(sum hash.Hash, part []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+	sum.Write(length[:])
+	sum.Write(part)
+}

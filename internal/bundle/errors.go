@@ -1,0 +1,108 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NoMatchError says that paths match no folder.
+type NoMatchError struct {
+	Paths []string
+}
+
+// Error names the paths.
+func (e *NoMatchError) Error() string {
+	quoted := make([]string, len(e.Paths))
+	for i, path := range e.Paths {
+		quoted[i] = fmt.Sprintf("%q", path)
+	}
+	return "no folder matches " + strings.Join(quoted, ", ")
+}
+
+// EmptyError says that there is nothing to make a bundle of.
+type EmptyError struct {
+	// Paths were looked through; none of a bundle made of one folder.
+	Paths []string
+}
+
+// Error says what was looked for.
+func (e *EmptyError) Error() string {
+	if len(e.Paths) == 0 {
+		return "the folder holds no files"
+	}
+	return fmt.Sprintf("no bundle below %s: no folder there has files besides a fleet.yaml, or manifests (.yaml, .yml, .json)", strings.Join(e.Paths, ", "))
+}
+
+// DuplicateNameError says that two folders make bundles of one name.
+type DuplicateNameError struct {
+	Name  string
+	Paths [2]string
+}
+
+// Error names both folders.
+func (e *DuplicateNameError) Error() string {
+	return fmt.Sprintf("folders %s and %s both make a bundle called %q; give one of them another name in its fleet.yaml", e.Paths[0], e.Paths[1], e.Name)
+}
+
+// ChartError says that helm.chart does not lead to a chart of the bundle.
+type ChartError struct {
+	// File is the fleet.yaml, Chart what helm.chart says there.
+	File, Chart string
+	// Outside says that it leads out of the bundle.
+	Outside bool
+}
+
+// Error says what helm.chart must be.
+func (e *ChartError) Error() string {
+	if e.Outside {
+		return inFile(e.File, fmt.Sprintf("helm.chart %q leads out of the bundle's folder; move the chart into it", e.Chart))
+	}
+	return inFile(e.File, fmt.Sprintf("helm.chart %q is no folder of the bundle with a Chart.yaml; charts from elsewhere are not supported yet by this version", e.Chart))
+}
+
+// ValuesFileError says that a values file cannot be used.
+type ValuesFileError struct {
+	// File is the fleet.yaml that names Name.
+	File, Name string
+	Err        error
+}
+
+// Error names both files.
+func (e *ValuesFileError) Error() string {
+	return inFile(e.File, fmt.Sprintf("reading values file %q: %v", e.Name, e.Err))
+}
+
+// Unwrap gives the cause.
+func (e *ValuesFileError) Unwrap() error { return e.Err }
+
+// LinkError says that a symbolic link cannot be followed.
+type LinkError struct {
+	Path string
+	Err  error
+}
+
+// Error names the link.
+func (e *LinkError) Error() string {
+	return fmt.Sprintf("following the symbolic link %s: %v", e.Path, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *LinkError) Unwrap() error { return e.Err }
+
+// FleetFileError says that the folder of a bundle described elsewhere has a
+// description of its own.
+type FleetFileError struct {
+	File string
+}
+
+// Error says what to do about it.
+func (e *FleetFileError) Error() string {
+	return fmt.Sprintf("the folder has a %s, which would be ignored; use fleet_gitrepo with this directory to have it read, or remove it", e.File)
+}
+
+func inFile(file, message string) string {
+	if file == "" {
+		return message
+	}
+	return file + ": " + message
+}

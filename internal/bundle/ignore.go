@@ -1,0 +1,78 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// ignoreFile leaves files out of a bundle. It may stand in any folder and counts
+// below that folder.
+const ignoreFile = ".fleetignore"
+
+// rule is one line of a .fleetignore: a pattern for the base name of files and
+// folders at any depth, or with inFolder the name of folders to leave out, which
+// is written "name/*".
+type rule struct {
+	pattern  string
+	inFolder bool
+}
+
+func (r rule) matches(name string, isDir bool) bool {
+	if r.inFolder {
+		return isDir && name == r.pattern
+	}
+	matched, _ := path.Match(r.pattern, name) // parseRules has tried the pattern.
+	return matched
+}
+
+// readRules reads the .fleetignore of a folder, if it has one.
+func (f *folder) readRules(dir string) ([]rule, error) {
+	file := path.Join(dir, ignoreFile)
+	data, err := f.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	rules, err := parseRules(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	return rules, nil
+}
+
+// parseRules follows Fleet's internal/bundlereader/loaddirectory.go: there is no
+// "!" and no "**", "#" begins a comment, blanks at the end count only after a
+// backslash.
+func parseRules(data []byte) ([]rule, error) {
+	var rules []rule
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		pattern := trimBlanks(strings.TrimRight(line, "\r\n"))
+		if pattern == "" || strings.HasPrefix(pattern, "#") {
+			continue
+		}
+		if folder, ok := strings.CutSuffix(pattern, "/*"); ok && folder != "" {
+			rules = append(rules, rule{pattern: folder, inFolder: true})
+			continue
+		}
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("%d: pattern %q: %w", number, pattern, err)
+		}
+		rules = append(rules, rule{pattern: pattern})
+	}
+	return rules, nil
+}
+
+func trimBlanks(line string) string {
+	trimmed := strings.TrimRight(line, " ")
+	if trimmed != line && strings.HasSuffix(trimmed, `\`) {
+		return trimmed + " "
+	}
+	return trimmed
+}

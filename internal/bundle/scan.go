@@ -1,0 +1,152 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// scan finds the folders that make a bundle, sorted, as Fleet does
+// (internal/cmd/cli/apply/apply.go): below every folder that matches one of the
+// patterns, those with a fleet.yaml; and the matching folder itself, when it has
+// manifests that do not belong to one of those. A pattern with wildcards may match
+// nothing as long as another path matches; it is in unmatched then.
+func scan(fsys fs.FS, patterns []string) (folders, unmatched []string, err error) {
+	found := make(map[string]bool)
+	missing := false
+	for _, pattern := range patterns {
+		roots, err := matching(fsys, pattern)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(roots) == 0 {
+			unmatched = append(unmatched, pattern)
+			missing = missing || !strings.ContainsAny(pattern, `*?[\`)
+		}
+		for _, root := range roots {
+			if err := scanRoot(fsys, root, found); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if missing || len(unmatched) == len(patterns) {
+		return nil, nil, &NoMatchError{Paths: unmatched}
+	}
+	return slices.Sorted(maps.Keys(found)), unmatched, nil
+}
+
+// matching are the folders that a pattern matches.
+func matching(fsys fs.FS, pattern string) ([]string, error) {
+	cleaned := path.Clean(strings.TrimLeft(pattern, "/"))
+	if isOutside(cleaned) {
+		return nil, fmt.Errorf("path %q leads out of the source", pattern)
+	}
+	names, err := fs.Glob(fsys, cleaned)
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", pattern, err)
+	}
+	var folders []string
+	for _, name := range names {
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("path %q: %w", pattern, err)
+		}
+		if info.IsDir() && path.Base(name) != ".git" {
+			folders = append(folders, name)
+		}
+	}
+	return folders, nil
+}
+
+func isOutside(name string) bool { return name == ".." || strings.HasPrefix(name, "../") }
+
+func scanRoot(fsys fs.FS, root string, found map[string]bool) error {
+	entries, err := fs.ReadDir(fsys, root)
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", root, err)
+	}
+	makes := hasFleetFile(fsys, root, entries)
+	if !makes {
+		if makes, err = hasManifest(fsys, root, entries); err != nil {
+			return err
+		}
+	}
+	if makes {
+		found[root] = true
+	}
+	return scanBelow(fsys, root, entries, found)
+}
+
+func scanBelow(fsys fs.FS, dir string, entries []fs.DirEntry, found map[string]bool) error {
+	for _, entry := range entries {
+		if !entry.IsDir() || entry.Name() == ".git" {
+			continue
+		}
+		name := path.Join(dir, entry.Name())
+		below, err := fs.ReadDir(fsys, name)
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", name, err)
+		}
+		if hasFleetFile(fsys, name, below) {
+			found[name] = true
+		}
+		if err := scanBelow(fsys, name, below, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasManifest says whether a manifest can be reached from dir without crossing a
+// folder that has a fleet.yaml.
+func hasManifest(fsys fs.FS, dir string, entries []fs.DirEntry) (bool, error) {
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			if isManifest(entry.Name()) {
+				return true, nil
+			}
+			continue
+		}
+		if entry.Name() == ".git" {
+			continue
+		}
+		name := path.Join(dir, entry.Name())
+		below, err := fs.ReadDir(fsys, name)
+		if err != nil {
+			return false, fmt.Errorf("listing %s: %w", name, err)
+		}
+		if hasFleetFile(fsys, name, below) {
+			continue
+		}
+		if found, err := hasManifest(fsys, name, below); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+// fleetFiles are the names of the file that describes a bundle; the first one
+// that is there counts.
+func fleetFiles() []string { return []string{"fleet.yaml", "fleet.yml"} }
+
+func hasFleetFile(fsys fs.FS, dir string, entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
+		if !slices.Contains(fleetFiles(), entry.Name()) || entry.IsDir() {
+			return false
+		}
+		if entry.Type()&fs.ModeSymlink == 0 {
+			return true
+		}
+		// A link that leads nowhere is reported when the file is read.
+		info, err := fs.Stat(fsys, path.Join(dir, entry.Name()))
+		return errors.Is(err, fs.ErrNotExist) || (err == nil && !info.IsDir())
+	})
+}

@@ -1,0 +1,119 @@
+// Package fleetyaml reads fleet.yaml files into plain structs and says, with
+// file, line and column, what is wrong with one that cannot be read.
+package fleetyaml
+
+// The two values of Definition.TargetCustomizationMode; "" is FirstMatch.
+const (
+	FirstMatch = "FirstMatch"
+	AllMatches = "AllMatches"
+)
+
+// Definition is one fleet.yaml: what a bundle is called, how it is deployed and
+// how that differs from cluster to cluster. Field names in YAML are Fleet's
+// (pkg/apis/fleet.cattle.io/v1alpha1 of Fleet 0.16: FleetYAML, BundleSpec).
+type Definition struct {
+	Name        string            `json:"name,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	Options
+
+	Paused                  bool             `json:"paused,omitempty"`
+	DependsOn               []Dependency     `json:"dependsOn,omitempty"`
+	RolloutStrategy         *RolloutStrategy `json:"rolloutStrategy,omitempty"`
+	Targets                 []Customization  `json:"targets,omitempty"`
+	TargetCustomizations    []Customization  `json:"targetCustomizations,omitempty"`
+	TargetCustomizationMode string           `json:"targetCustomizationMode,omitempty"`
+	// OverrideTargets, when given but empty, differ from those not given: then
+	// nothing but the customizations says where the bundle goes.
+	OverrideTargets []OverrideTarget `json:"overrideTargets,omitzero"`
+	ImageScans      []map[string]any `json:"imageScans,omitempty"`
+}
+
+// Options say how a bundle becomes a Helm release. They stand at the root of a
+// fleet.yaml and again in each customization, which is merged onto the root.
+type Options struct {
+	DefaultNamespace     string            `json:"defaultNamespace,omitempty"`
+	Namespace            string            `json:"namespace,omitempty"`
+	NamespaceLabels      map[string]string `json:"namespaceLabels,omitempty"`
+	NamespaceAnnotations map[string]string `json:"namespaceAnnotations,omitempty"`
+	CreateNamespace      *bool             `json:"createNamespace,omitempty"`
+
+	Helm         *Helm         `json:"helm,omitempty"`
+	Kustomize    *Kustomize    `json:"kustomize,omitempty"`
+	YAML         *YAML         `json:"yaml,omitempty"`
+	Diff         *Diff         `json:"diff,omitempty"`
+	Ignore       *Ignore       `json:"ignore,omitempty"`
+	CorrectDrift *CorrectDrift `json:"correctDrift,omitempty"`
+
+	ServiceAccount      string `json:"serviceAccount,omitempty"`
+	ForceSyncGeneration int64  `json:"forceSyncGeneration,omitempty"`
+	KeepResources       bool   `json:"keepResources,omitempty"`
+	DeleteNamespace     bool   `json:"deleteNamespace,omitempty"`
+	DeleteCRDResources  bool   `json:"deleteCRDResources,omitempty"`
+
+	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
+}
+
+// Helm holds the options of the Helm release.
+type Helm struct {
+	Chart                   string            `json:"chart,omitempty"`
+	Repo                    string            `json:"repo,omitempty"`
+	Version                 string            `json:"version,omitempty"`
+	ReleaseName             string            `json:"releaseName,omitempty"`
+	Values                  map[string]any    `json:"values,omitempty"`
+	ValuesFiles             []string          `json:"valuesFiles,omitempty"`
+	ValuesFrom              []ValuesFrom      `json:"valuesFrom,omitempty"`
+	TemplateValues          map[string]string `json:"templateValues,omitempty"`
+	TimeoutSeconds          int               `json:"timeoutSeconds,omitempty"`
+	MaxHistory              int               `json:"maxHistory,omitempty"`
+	Force                   bool              `json:"force,omitempty"`
+	Atomic                  bool              `json:"atomic,omitempty"`
+	TakeOwnership           bool              `json:"takeOwnership,omitempty"`
+	WaitForJobs             bool              `json:"waitForJobs,omitempty"`
+	DisablePreProcess       bool              `json:"disablePreProcess,omitempty"`
+	DisableDNS              bool              `json:"disableDNS,omitempty"`
+	SkipSchemaValidation    bool              `json:"skipSchemaValidation,omitempty"`
+	DisableDependencyUpdate bool              `json:"disableDependencyUpdate,omitempty"`
+}
+
+// Selector is a Kubernetes label selector. A nil *Selector was not given; an
+// empty one matches everything.
+type Selector struct {
+	MatchLabels      map[string]string `json:"matchLabels,omitempty"`
+	MatchExpressions []Requirement     `json:"matchExpressions,omitempty"`
+}
+
+// Requirement is one row of Selector.MatchExpressions; Operator is In, NotIn,
+// Exists or DoesNotExist.
+type Requirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values,omitempty"`
+}
+
+// Criteria say which clusters are meant. All that are given must hold; without
+// any, no cluster is meant.
+type Criteria struct {
+	ClusterName          string    `json:"clusterName,omitempty"`
+	ClusterSelector      *Selector `json:"clusterSelector,omitempty"`
+	ClusterGroup         string    `json:"clusterGroup,omitempty"`
+	ClusterGroupSelector *Selector `json:"clusterGroupSelector,omitempty"`
+}
+
+// Customization changes the options of a bundle on the clusters it matches, or
+// with DoNotDeploy keeps the bundle off them.
+type Customization struct {
+	Name string `json:"name,omitempty"`
+	Criteria
+	DoNotDeploy bool `json:"doNotDeploy,omitempty"`
+
+	Options
+}
+
+// OverrideTarget takes the place of the GitRepo's targets for one bundle.
+type OverrideTarget struct {
+	Name string `json:"name,omitempty"`
+	Criteria
+	DoNotDeploy bool `json:"doNotDeploy,omitempty"`
+}

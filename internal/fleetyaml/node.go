@@ -1,0 +1,126 @@
+package fleetyaml
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// The parser that gives positions reads YAML 1.2; these functions answer what a
+// node is in YAML 1.1, which Fleet reads.
+
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode && node.Alias != nil {
+		return node.Alias
+	}
+	return node
+}
+
+func isNull(node *yaml.Node) bool {
+	return node.Kind == 0 || (node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null")
+}
+
+func isMerge(node *yaml.Node) bool {
+	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!merge"
+}
+
+func isPlain(node *yaml.Node) bool {
+	return node.Kind == yaml.ScalarNode &&
+		node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+}
+
+// tag is the type of a scalar: !!bool, !!int, !!float, !!str and so on.
+func tag(node *yaml.Node) string {
+	if isPlain(node) && boolText(node.Value) != "" {
+		return "!!bool"
+	}
+	return node.ShortTag()
+}
+
+// boolText is "true" or "false" for all ways to write a boolean, else "".
+func boolText(value string) string {
+	switch value {
+	case "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
+		return "true"
+	case "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF":
+		return "false"
+	}
+	return ""
+}
+
+// keyText is a key as it arrives: n, 0x10 and 1.0 are not text.
+func keyText(key *yaml.Node) string {
+	if !isPlain(key) {
+		return key.Value
+	}
+	if text := boolText(key.Value); text != "" {
+		return text
+	}
+	if key.ShortTag() != "!!int" && key.ShortTag() != "!!float" {
+		return key.Value
+	}
+	var number any
+	if err := sigsyaml.Unmarshal([]byte(key.Value), &number); err != nil {
+		return key.Value
+	}
+	if float, ok := number.(float64); ok {
+		return strconv.FormatFloat(float, 'g', -1, 64)
+	}
+	return key.Value
+}
+
+// maxZeroDepth bounds how deep nothing can be wrapped and still be nothing.
+const maxZeroDepth = 20
+
+// isZero says whether node asks for nothing: "", false, 0, and maps and lists
+// without more than that. With exact, "", false and 0 ask for something.
+func isZero(node *yaml.Node, exact bool, depth int) bool {
+	node = resolved(node)
+	if depth > maxZeroDepth {
+		return false
+	}
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 1; i < len(node.Content); i += 2 {
+			if !isZero(node.Content[i], exact, depth+1) {
+				return false
+			}
+		}
+		return true
+	case yaml.SequenceNode:
+		return len(node.Content) == 0
+	}
+	return isNull(node) || (!exact && isZeroScalar(node))
+}
+
+func isZeroScalar(node *yaml.Node) bool {
+	switch tag(node) {
+	case "!!bool":
+		return boolText(node.Value) == "false"
+	case "!!int", "!!float":
+		number, err := strconv.ParseFloat(node.Value, 64)
+		return err == nil && number == 0
+	}
+	return node.Value == ""
+}
+
+// describe says to a person what sort of thing a node is. It does not show it:
+// it may be a secret.
+func describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch tag(node) {
+	case "!!bool":
+		return "a boolean"
+	case "!!int":
+		return "a number"
+	case "!!float":
+		return "a fraction"
+	}
+	return "text"
+}

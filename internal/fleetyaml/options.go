@@ -1,0 +1,96 @@
+package fleetyaml
+
+// Kustomize names the folder that holds kustomization.yaml, relative to the
+// bundle.
+type Kustomize struct {
+	Dir string `json:"dir,omitempty"`
+}
+
+// YAML holds the options of raw manifests.
+type YAML struct {
+	// Overlays are names of folders below overlays/, in the order in which they
+	// are laid over the manifests.
+	Overlays []string `json:"overlays,omitempty"`
+}
+
+// Diff says which differences between wanted and live objects do not count.
+type Diff struct {
+	ComparePatches []ComparePatch `json:"comparePatches,omitempty"`
+}
+
+// ComparePatch leaves parts of matching objects out of the comparison.
+type ComparePatch struct {
+	APIVersion   string      `json:"apiVersion,omitempty"`
+	Kind         string      `json:"kind,omitempty"`
+	Namespace    string      `json:"namespace,omitempty"`
+	Name         string      `json:"name,omitempty"`
+	Operations   []Operation `json:"operations,omitempty"`
+	JSONPointers []string    `json:"jsonPointers,omitempty"`
+}
+
+// Operation is one JSON patch operation, or "ignore", which is Fleet's own.
+type Operation struct {
+	Op    string `json:"op,omitempty"`
+	Path  string `json:"path,omitempty"`
+	Value string `json:"value,omitempty"`
+}
+
+// Ignore names conditions of objects that say nothing about their readiness: a
+// condition is left out when it has all keys and values of one entry.
+type Ignore struct {
+	Conditions []map[string]string `json:"conditions,omitempty"`
+}
+
+// CorrectDrift says whether changes made on the cluster are taken back.
+type CorrectDrift struct {
+	Enabled         bool `json:"enabled,omitempty"`
+	Force           bool `json:"force,omitempty"`
+	KeepFailHistory bool `json:"keepFailHistory,omitempty"`
+}
+
+// ValuesFrom names values that live in the cluster deployed to.
+type ValuesFrom struct {
+	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
+	SecretKeyRef    *KeyRef `json:"secretKeyRef,omitempty"`
+}
+
+// KeyRef is one key of a ConfigMap or Secret.
+type KeyRef struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
+}
+
+// DownstreamResource is a Secret or ConfigMap that Fleet copies to clusters.
+type DownstreamResource struct {
+	Kind string `json:"kind,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Dependency is what must be deployed on a cluster before the bundle.
+type Dependency struct {
+	// Name is that of a bundle.
+	Name string `json:"name,omitempty"`
+	// Selector is matched against labels of bundles.
+	Selector *Selector `json:"selector,omitempty"`
+	// AcceptedStates defaults to Ready alone.
+	AcceptedStates []string `json:"acceptedStates,omitempty"`
+}
+
+// RolloutStrategy limits how many clusters change at once. What is nil has
+// Fleet's default.
+type RolloutStrategy struct {
+	MaxUnavailable           *Count      `json:"maxUnavailable,omitempty"`
+	MaxUnavailablePartitions *Count      `json:"maxUnavailablePartitions,omitempty"`
+	AutoPartitionSize        *Count      `json:"autoPartitionSize,omitempty"`
+	AutoPartitionThreshold   *int        `json:"autoPartitionThreshold,omitempty"`
+	MaxNew                   *int        `json:"maxNew,omitempty"`
+	Partitions               []Partition `json:"partitions,omitempty"`
+}
+
+// Partition is a set of clusters that change together.
+type Partition struct {
+	Name           string `json:"name,omitempty"`
+	MaxUnavailable *Count `json:"maxUnavailable,omitempty"`
+	Criteria
+}

@@ -1,0 +1,315 @@
+package target
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// Input is everything that decides about deployments. Nothing in it is changed.
+type Input struct {
+	Bundles []*bundle.Bundle
+	// Rules say which clusters get the bundles, except those that override them.
+	Rules    []Rule
+	Clusters []Cluster
+	Groups   []Group
+}
+
+// Result is what follows from an Input. Equal deployments share their options;
+// they must not be changed.
+type Result struct {
+	// Deployments are sorted by key.
+	Deployments []Deployment
+	// Failures are deployments that cannot be made, sorted by key.
+	Failures []Failure
+	// Unmatched are the indices of rules that match no cluster.
+	Unmatched []int
+}
+
+// Failure is a deployment that cannot be made.
+type Failure struct {
+	Cluster, Bundle string
+	// Err is a *TemplateError, *ReleaseNameError or *ReleaseClashError. Its text
+	// does not name the cluster, so that one cause reads alike on many.
+	Err error
+}
+
+// Deployments decides which clusters get which bundles, and with which options.
+// What fails for one cluster fails there only.
+//
+// Errors: those of Match, and bundles that cannot be matched at all.
+func Deployments(in Input) (Result, error) {
+	clusters, err := candidates(in.Clusters, in.Groups)
+	if err != nil {
+		return Result{}, err
+	}
+	rules, err := compileRules(in.Rules, clusters, in.Groups)
+	if err != nil {
+		return Result{}, err
+	}
+	var result Result
+	ruled, unmatched := apply(rules, clusters)
+	result.Unmatched = unmatched
+
+	functions := newBase()
+	names := make(map[string]bool, len(in.Bundles))
+	for _, b := range in.Bundles {
+		if names[b.Name] {
+			return Result{}, fmt.Errorf("two bundles are called %q", b.Name)
+		}
+		names[b.Name] = true
+		plan, err := newPlan(b, functions)
+		if err != nil {
+			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+		for i, cluster := range clusters {
+			matched, in := plan.decide(cluster, ruled[i])
+			if !in {
+				continue
+			}
+			d, err := plan.deployment(cluster, matched)
+			if err != nil {
+				result.Failures = append(result.Failures, Failure{Cluster: cluster.Name, Bundle: b.Name, Err: err})
+				continue
+			}
+			result.Deployments = append(result.Deployments, d)
+		}
+	}
+	result.refuseClashes()
+	result.sort()
+	return result, nil
+}
+
+// apply says of each cluster whether a rule matches it, and which rules match none.
+func apply(rules []criteria, clusters []*candidate) (ruled []bool, unmatched []int) {
+	ruled = make([]bool, len(clusters))
+	for i, rule := range rules {
+		matches := false
+		for j, cluster := range clusters {
+			if rule.match(cluster) {
+				matches, ruled[j] = true, true
+			}
+		}
+		if !matches {
+			unmatched = append(unmatched, i)
+		}
+	}
+	return ruled, unmatched
+}
+
+// refuseClashes makes failures of deployments that would overwrite each other.
+func (r *Result) refuseClashes() {
+	type identity struct{ cluster, namespace, release string }
+	claims := make(map[identity][]string, len(r.Deployments))
+	identityOf := func(d Deployment) identity { return identity{d.Cluster, d.Namespace, d.Release} }
+	for _, d := range r.Deployments {
+		claims[identityOf(d)] = append(claims[identityOf(d)], d.Bundle.Name)
+	}
+	r.Deployments = slices.DeleteFunc(r.Deployments, func(d Deployment) bool {
+		bundles := claims[identityOf(d)]
+		if len(bundles) == 1 {
+			return false
+		}
+		r.Failures = append(r.Failures, Failure{
+			Cluster: d.Cluster, Bundle: d.Bundle.Name,
+			Err: &ReleaseClashError{Release: d.Release, Namespace: d.Namespace, Bundles: slices.Sorted(slices.Values(bundles))},
+		})
+		return true
+	})
+}
+
+func (r *Result) sort() {
+	slices.SortFunc(r.Deployments, func(a, b Deployment) int { return strings.Compare(a.Key(), b.Key()) })
+	slices.SortFunc(r.Failures, func(a, b Failure) int {
+		return strings.Compare(Key(a.Cluster, a.Bundle), Key(b.Cluster, b.Bundle))
+	})
+}
+
+// plan is what is worked out about one bundle for all clusters.
+type plan struct {
+	bundle         *bundle.Bundle
+	customizations []*fleetyaml.Customization
+	criteria       []criteria // Of customizations, by index.
+	overrides      []criteria // Of OverrideTargets, by index.
+	functions      *template.Template
+	// variants are the merged options, by the customizations that matched.
+	variants map[string]*variant
+}
+
+// variant are the options of all clusters that match the same customizations.
+type variant struct {
+	options            fleetyaml.Options
+	templating         *templating
+	release, namespace string
+	// digest is that of a deployment with options that are not templated.
+	digest string
+	err    error
+}
+
+func newPlan(b *bundle.Bundle, functions *template.Template) (*plan, error) {
+	p := &plan{bundle: b, functions: functions, variants: make(map[string]*variant)}
+	for _, list := range [][]fleetyaml.Customization{b.Definition.Targets, b.Definition.TargetCustomizations} {
+		for i := range list {
+			compiled, err := compile(list[i].Criteria)
+			if err != nil {
+				return nil, fmt.Errorf("target customization %d: %w", len(p.criteria)+1, err)
+			}
+			p.customizations = append(p.customizations, &list[i])
+			p.criteria = append(p.criteria, compiled)
+		}
+	}
+	for i, override := range b.Definition.OverrideTargets {
+		compiled, err := compile(override.Criteria)
+		if err != nil {
+			return nil, fmt.Errorf("override target %d: %w", i+1, err)
+		}
+		p.overrides = append(p.overrides, compiled)
+	}
+	return p, nil
+}
+
+// decide says whether the cluster gets the bundle, and which customizations
+// count there. ruled says whether a rule matches the cluster (Fleet's
+// internal/cmd/controller/target/matcher/bundlematch.go).
+func (p *plan) decide(c *candidate, ruled bool) (matched []int, in bool) {
+	switch {
+	case p.bundle.Definition.OverrideTargets == nil:
+		in = ruled
+	case len(p.overrides) > 0:
+		first := slices.IndexFunc(p.overrides, func(m criteria) bool { return m.match(c) })
+		in = first >= 0 && !p.bundle.Definition.OverrideTargets[first].DoNotDeploy
+	default:
+		return p.decideAlone(c)
+	}
+	if !in {
+		return nil, false
+	}
+	for i, criteria := range p.criteria {
+		if !criteria.match(c) {
+			continue
+		}
+		if p.customizations[i].DoNotDeploy {
+			return nil, false
+		}
+		matched = append(matched, i)
+		if p.bundle.Definition.TargetCustomizationMode != fleetyaml.AllMatches {
+			break
+		}
+	}
+	return matched, true
+}
+
+// decideAlone is for a bundle whose overrideTargets are empty: its customizations
+// say where it goes, and without any it goes to the group "default".
+func (p *plan) decideAlone(c *candidate) (matched []int, in bool) {
+	if len(p.criteria) == 0 {
+		return nil, criteria{group: "default"}.match(c)
+	}
+	first := slices.IndexFunc(p.criteria, func(m criteria) bool { return m.match(c) })
+	if first < 0 || p.customizations[first].DoNotDeploy {
+		return nil, false
+	}
+	return []int{first}, true
+}
+
+func (p *plan) deployment(c *candidate, matched []int) (Deployment, error) {
+	v := p.variant(matched)
+	if v.err != nil {
+		return Deployment{}, v.err
+	}
+	d := Deployment{
+		Cluster: c.Name, Release: v.release, Namespace: v.namespace, Options: v.options, Digest: v.digest,
+		Bundle: p.bundle, Paused: c.Paused || p.bundle.Definition.Paused,
+	}
+	// A cluster without labels is not templated (Fleet's
+	// internal/cmd/controller/target/builder.go).
+	if v.templating == nil || len(c.facts.labels) == 0 {
+		return d, nil
+	}
+	values, err := v.templating.valuesFor(c.facts)
+	if err != nil {
+		return Deployment{}, err
+	}
+	helm := *v.options.Helm
+	helm.Values = values
+	d.Options.Helm = &helm
+	d.Digest, err = digest(d)
+	return d, err
+}
+
+func (p *plan) variant(matched []int) *variant {
+	var key []byte
+	for _, i := range matched {
+		key = append(strconv.AppendInt(key, int64(i), 10), ',')
+	}
+	if known, ok := p.variants[string(key)]; ok {
+		return known
+	}
+	v := p.newVariant(matched)
+	p.variants[string(key)] = v
+	return v
+}
+
+func (p *plan) newVariant(matched []int) *variant {
+	customizations := make([]*fleetyaml.Customization, len(matched))
+	for i, index := range matched {
+		customizations[i] = p.customizations[index]
+	}
+	v := &variant{options: customize(p.bundle.Definition.Options, customizations)}
+	v.release, v.namespace = releaseOf(p.bundle, v.options)
+	if !isReleaseName(v.release) {
+		v.err = &ReleaseNameError{Name: v.release}
+		return v
+	}
+	v.templating = newTemplating(p.functions, v.options.Helm)
+	v.digest, v.err = digest(Deployment{Bundle: p.bundle, Options: v.options, Release: v.release, Namespace: v.namespace})
+	return v
+}
+
+// releaseOf is the identity of the release (Fleet's internal/helmdeployer/deployer.go).
+func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string) {
+	namespace = given(given("default", o.DefaultNamespace), o.Namespace)
+	if o.Helm != nil && o.Helm.ReleaseName != "" {
+		return o.Helm.ReleaseName, namespace
+	}
+	return bundle.ReleaseName(b.Name), namespace
+}
+
+// maxReleaseName is Helm's limit.
+const maxReleaseName = 53
+
+var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+func isReleaseName(name string) bool {
+	return len(name) <= maxReleaseName && releaseName.MatchString(name)
+}
+
+// digestVersion stands before every digest; see bundle.
+const digestVersion = "v1"
+
+// digest covers what is deployed, but not where. 32 characters of it fit into a
+// Kubernetes label value.
+func digest(d Deployment) (string, error) {
+	options, err := json.Marshal(d.Options) // Keys of maps are sorted.
+	if err != nil {
+		return "", fmt.Errorf("computing the digest of the options: %w", err)
+	}
+	sum := sha256.New()
+	for _, part := range []string{"deployment " + digestVersion, d.Bundle.Digest, string(options), d.Release, d.Namespace} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		sum.Write(length[:])
+		sum.Write([]byte(part))
+	}
+	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
+}

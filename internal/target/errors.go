@@ -1,0 +1,93 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+)
+
+// RuleError says what is wrong with one rule. Index counts from 0.
+type RuleError struct {
+	Index int
+	Err   error
+}
+
+// Error counts rules from 1, as people do.
+func (e *RuleError) Error() string { return fmt.Sprintf("rule %d: %v", e.Index+1, e.Err) }
+
+// Unwrap gives the cause.
+func (e *RuleError) Unwrap() error { return e.Err }
+
+// UnknownClusterError says that a rule names a cluster that does not exist.
+type UnknownClusterError struct {
+	Name  string
+	Known []string
+}
+
+// Error lists the clusters that exist.
+func (e *UnknownClusterError) Error() string {
+	return fmt.Sprintf("no cluster is called %q; %s", e.Name, listing("clusters", e.Known))
+}
+
+// UnknownGroupError says that a rule names a cluster group that does not exist.
+type UnknownGroupError struct {
+	Name  string
+	Known []string
+}
+
+// Error lists the cluster groups that exist.
+func (e *UnknownGroupError) Error() string {
+	return fmt.Sprintf("no cluster group is called %q; %s", e.Name, listing("cluster groups", e.Known))
+}
+
+func listing(what string, known []string) string {
+	if len(known) == 0 {
+		return "there are no " + what
+	}
+	return "the " + what + " are " + strings.Join(known, ", ")
+}
+
+// TemplateError says which value of a bundle cannot be templated for a cluster.
+type TemplateError struct {
+	// Place is the option, "helm.values.region" for example.
+	Place string
+	Err   error
+}
+
+// Error names the place.
+func (e *TemplateError) Error() string { return fmt.Sprintf("templating %s: %v", e.Place, e.Err) }
+
+// Unwrap gives the cause.
+func (e *TemplateError) Unwrap() error { return e.Err }
+
+// NonHermeticError says that a template calls a function whose answer is another
+// one each time, so that no plan could be kept.
+type NonHermeticError struct {
+	Function string
+}
+
+// Error says what to use instead.
+func (e *NonHermeticError) Error() string {
+	return fmt.Sprintf("%s gives another result each time, so every plan would show a change; pass the value in from Terraform", e.Function)
+}
+
+// ReleaseNameError says that Helm does not take a release name.
+type ReleaseNameError struct {
+	Name string
+}
+
+// Error says what Helm takes.
+func (e *ReleaseNameError) Error() string {
+	return fmt.Sprintf("%q is no valid name of a Helm release: it takes at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
+}
+
+// ReleaseClashError says that several bundles want to be one release of a cluster.
+type ReleaseClashError struct {
+	Release, Namespace string
+	// Bundles are sorted.
+	Bundles []string
+}
+
+// Error names the release and the bundles.
+func (e *ReleaseClashError) Error() string {
+	return fmt.Sprintf("bundles %s all want to be release %s in namespace %s; give each another helm.releaseName or namespace", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
+}

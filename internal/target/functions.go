@@ -1,0 +1,65 @@
+package target
+
+import (
+	"fmt"
+	"text/template"
+	"time"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// functions are what templates can call: those of Fleet
+// (internal/cmd/controller/target/builder.go), of which the ones that answer
+// differently tomorrow, or elsewhere, are refused.
+func functions() template.FuncMap {
+	all := sprig.TxtFuncMap()
+	for _, name := range []string{"env", "expandenv", "include", "tpl", "getHostByName"} {
+		delete(all, name)
+	}
+	for _, name := range []string{
+		"now", "ago", "uuidv4", "shuffle", "bcrypt", "htpasswd", "encryptAES",
+		"randAlpha", "randAlphaNum", "randAscii", "randBytes", "randInt", "randNumeric",
+		"genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
+		"genSignedCert", "genSignedCertWithKey",
+	} {
+		all[name] = func(...any) (string, error) { return "", &NonHermeticError{Function: name} }
+	}
+	// Where the time of day depends on the machine, UTC is meant, as in Fleet's
+	// own container; and what is no time is not silently now.
+	all["date"] = func(layout string, date any) (string, error) { return formatDate(layout, date, "UTC") }
+	all["dateInZone"], all["date_in_zone"] = formatDate, formatDate
+	all["htmlDate"] = func(date any) (string, error) { return formatDate(time.DateOnly, date, "UTC") }
+	all["htmlDateInZone"] = func(date any, zone string) (string, error) { return formatDate(time.DateOnly, date, zone) }
+	all["toDate"] = func(layout, text string) time.Time {
+		parsed, _ := time.ParseInLocation(layout, text, time.UTC)
+		return parsed
+	}
+	all["mustToDate"] = func(layout, text string) (time.Time, error) {
+		return time.ParseInLocation(layout, text, time.UTC)
+	}
+	return all
+}
+
+// formatDate takes a time or seconds since 1970.
+func formatDate(layout string, date any, zone string) (string, error) {
+	var t time.Time
+	switch date := date.(type) {
+	case time.Time:
+		t = date
+	case *time.Time:
+		t = *date
+	case int64:
+		t = time.Unix(date, 0)
+	case int32:
+		t = time.Unix(int64(date), 0)
+	case int:
+		t = time.Unix(int64(date), 0)
+	default:
+		return "", fmt.Errorf("%T is no date, and the time of day is not the same tomorrow", date)
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return "", fmt.Errorf("time zone %q: %w", zone, err)
+	}
+	return t.In(location).Format(layout), nil
+}

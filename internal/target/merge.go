@@ -1,0 +1,172 @@
+package target
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// reset as a string option of a customization takes back what the bundle says.
+const reset = "-"
+
+// customize lays customizations, merged with each other first, on the options of
+// a bundle (Fleet's internal/cmd/controller/options/calculate.go).
+func customize(base fleetyaml.Options, customizations []*fleetyaml.Customization) fleetyaml.Options {
+	if len(customizations) == 0 {
+		return base
+	}
+	custom := customizations[0].Options
+	for _, next := range customizations[1:] {
+		custom = merge(custom, next.Options)
+	}
+	merged := merge(base, custom)
+	// Other than in Fleet, which documents "-" but takes it as it is.
+	for option, said := range map[*string]string{
+		&merged.DefaultNamespace: custom.DefaultNamespace,
+		&merged.Namespace:        custom.Namespace,
+		&merged.ServiceAccount:   custom.ServiceAccount,
+	} {
+		if said == reset {
+			*option = ""
+		}
+	}
+	return merged
+}
+
+// merge lays custom on base and changes neither. Other than in Fleet, which
+// never looks at them, createNamespace, deleteNamespace, deleteCRDResources,
+// ignore and helm's maxHistory and skipSchemaValidation of custom count; and
+// namespace labels and annotations count where custom applies only.
+func merge(base, custom fleetyaml.Options) fleetyaml.Options {
+	merged := base
+	merged.DefaultNamespace = given(base.DefaultNamespace, custom.DefaultNamespace)
+	merged.Namespace = given(base.Namespace, custom.Namespace)
+	merged.NamespaceLabels = mergeMaps(base.NamespaceLabels, custom.NamespaceLabels)
+	merged.NamespaceAnnotations = mergeMaps(base.NamespaceAnnotations, custom.NamespaceAnnotations)
+	merged.CreateNamespace = present(base.CreateNamespace, custom.CreateNamespace)
+	merged.Helm = mergeHelm(base.Helm, custom.Helm)
+	merged.Ignore = present(base.Ignore, custom.Ignore)
+	merged.CorrectDrift = present(base.CorrectDrift, custom.CorrectDrift)
+	merged.ServiceAccount = given(base.ServiceAccount, custom.ServiceAccount)
+	if custom.ForceSyncGeneration > 0 {
+		merged.ForceSyncGeneration = custom.ForceSyncGeneration
+	}
+	merged.KeepResources = base.KeepResources || custom.KeepResources
+	merged.DeleteNamespace = base.DeleteNamespace || custom.DeleteNamespace
+	merged.DeleteCRDResources = base.DeleteCRDResources || custom.DeleteCRDResources
+	merged.DownstreamResources = mergeBy(base.DownstreamResources, custom.DownstreamResources, downstreamKey)
+
+	if custom.Kustomize != nil && custom.Kustomize.Dir != "" {
+		merged.Kustomize = custom.Kustomize
+	}
+	if custom.YAML != nil && len(custom.YAML.Overlays) > 0 {
+		overlays := custom.YAML.Overlays
+		if base.YAML != nil {
+			overlays = slices.Concat(base.YAML.Overlays, overlays)
+		}
+		merged.YAML = &fleetyaml.YAML{Overlays: overlays}
+	}
+	if custom.Diff != nil && len(custom.Diff.ComparePatches) > 0 {
+		patches := custom.Diff.ComparePatches
+		if base.Diff != nil {
+			patches = mergeBy(base.Diff.ComparePatches, patches, patchKey)
+		}
+		merged.Diff = &fleetyaml.Diff{ComparePatches: patches}
+	}
+	return merged
+}
+
+func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
+	if custom == nil {
+		return base
+	}
+	if base == nil {
+		base = &fleetyaml.Helm{}
+	}
+	merged := *base // valuesFiles stay those of the bundle; all have been read.
+	merged.Chart = given(base.Chart, custom.Chart)
+	merged.Repo = given(base.Repo, custom.Repo)
+	merged.Version = given(base.Version, custom.Version)
+	merged.ReleaseName = given(base.ReleaseName, custom.ReleaseName)
+	merged.Values = fleetyaml.MergeValues(base.Values, custom.Values)
+	merged.ValuesFrom = mergeBy(base.ValuesFrom, custom.ValuesFrom, valuesFromKey)
+	merged.TemplateValues = mergeMaps(base.TemplateValues, custom.TemplateValues)
+	if custom.TimeoutSeconds != 0 {
+		merged.TimeoutSeconds = max(0, custom.TimeoutSeconds)
+	}
+	if custom.MaxHistory > 0 {
+		merged.MaxHistory = custom.MaxHistory
+	}
+	merged.Force = base.Force || custom.Force
+	merged.Atomic = base.Atomic || custom.Atomic
+	merged.TakeOwnership = base.TakeOwnership || custom.TakeOwnership
+	merged.WaitForJobs = base.WaitForJobs || custom.WaitForJobs
+	merged.DisablePreProcess = base.DisablePreProcess || custom.DisablePreProcess
+	merged.DisableDNS = base.DisableDNS || custom.DisableDNS
+	merged.SkipSchemaValidation = base.SkipSchemaValidation || custom.SkipSchemaValidation
+	return &merged
+}
+
+func given(base, custom string) string {
+	if custom != "" {
+		return custom
+	}
+	return base
+}
+
+func present[T any](base, custom *T) *T {
+	if custom != nil {
+		return custom
+	}
+	return base
+}
+
+func mergeMaps(base, custom map[string]string) map[string]string {
+	if len(custom) == 0 {
+		return base
+	}
+	merged := make(map[string]string, len(base)+len(custom))
+	maps.Copy(merged, base)
+	maps.Copy(merged, custom)
+	return merged
+}
+
+// mergeBy replaces entries of base that have the key of one of custom, and
+// appends the others. An entry without a key is always appended.
+func mergeBy[T any, K comparable](base, custom []T, key func(T) K) []T {
+	if len(custom) == 0 {
+		return base
+	}
+	var none K
+	merged := slices.Clone(base)
+	for _, entry := range custom {
+		k := key(entry)
+		i := slices.IndexFunc(merged, func(other T) bool { return k != none && key(other) == k })
+		if i < 0 {
+			merged = append(merged, entry)
+			continue
+		}
+		merged[i] = entry
+	}
+	return merged
+}
+
+func downstreamKey(d fleetyaml.DownstreamResource) [2]string {
+	return [2]string{strings.ToLower(d.Kind), d.Name}
+}
+
+func patchKey(p fleetyaml.ComparePatch) [4]string {
+	return [4]string{p.APIVersion, p.Kind, p.Namespace, p.Name}
+}
+
+func valuesFromKey(v fleetyaml.ValuesFrom) [4]string {
+	switch {
+	case v.ConfigMapKeyRef != nil:
+		return [4]string{"ConfigMap", v.ConfigMapKeyRef.Namespace, v.ConfigMapKeyRef.Name, v.ConfigMapKeyRef.Key}
+	case v.SecretKeyRef != nil:
+		return [4]string{"Secret", v.SecretKeyRef.Namespace, v.SecretKeyRef.Name, v.SecretKeyRef.Key}
+	}
+	return [4]string{}
+}

@@ -1,0 +1,65 @@
+// Package target decides which clusters get which bundles, and with which
+// options.
+package target
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// DefaultNamespace is the workspace namespace of clusters that name none.
+const DefaultNamespace = "fleet-default"
+
+// NewCluster is a cluster without facts, in the default workspace.
+func NewCluster(name string) Cluster { return Cluster{Name: name, Namespace: DefaultNamespace} }
+
+// Cluster is what targeting knows of a cluster: facts, never a connection.
+type Cluster struct {
+	Name           string
+	Namespace      string // Fleet's workspace namespace, seen by templates
+	DisplayName    string
+	Labels         map[string]string
+	Annotations    map[string]string
+	TemplateValues map[string]any
+	Paused         bool
+}
+
+// Group names the clusters whose labels match Selector.
+type Group struct {
+	Name     string
+	Selector fleetyaml.Selector
+	Labels   map[string]string
+}
+
+// Rule selects clusters. All criteria given must hold; a rule without any
+// matches nothing.
+type Rule struct {
+	ClusterName          string
+	ClusterSelector      *fleetyaml.Selector
+	ClusterGroup         string
+	ClusterGroupSelector *fleetyaml.Selector
+}
+
+// Deployment is one bundle on one cluster, ready to be rendered: Fleet's
+// BundleDeployment.
+type Deployment struct {
+	Cluster string
+	// Release and Namespace identify the Helm release on the cluster.
+	Release   string
+	Namespace string
+	// Options are the bundle's options merged with those of the matching
+	// customizations, templated for this cluster.
+	Options fleetyaml.Options
+	// Digest covers the bundle's digest, Options, Release and Namespace.
+	Digest string
+	// Bundle is shared by all deployments of it and must not be changed.
+	Bundle *bundle.Bundle
+	// Paused deployments are planned but must not be written.
+	Paused bool
+}
+
+// Key is how a deployment is called in state and messages: "cluster/bundle".
+func (d Deployment) Key() string { return Key(d.Cluster, d.Bundle.Name) }
+
+// Key joins the names of a cluster and a bundle, neither of which holds a "/".
+func Key(cluster, bundle string) string { return cluster + "/" + bundle }
