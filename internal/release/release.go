@@ -1,0 +1,75 @@
+// Package release compares the release that is wanted with the release that is
+// there and says what to do.
+package release
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+)
+
+// Status is the state of a release record as Helm writes it.
+type Status string
+
+// The states of a Helm release record that can be its newest.
+const (
+	StatusDeployed        Status = "deployed"
+	StatusFailed          Status = "failed"
+	StatusSuperseded      Status = "superseded"
+	StatusUninstalled     Status = "uninstalled"
+	StatusUninstalling    Status = "uninstalling"
+	StatusPendingInstall  Status = "pending-install"
+	StatusPendingUpgrade  Status = "pending-upgrade"
+	StatusPendingRollback Status = "pending-rollback"
+	StatusUnknown         Status = "unknown"
+)
+
+// Observed is the newest record of one release on one cluster, as far as its
+// metadata tells.
+type Observed struct {
+	Release   string
+	Namespace string
+	Revision  int
+	Status    Status
+	// Mark is what this provider wrote on the record, zero for a record of
+	// somebody else.
+	Mark Mark
+}
+
+// Mark says who made a revision of a release and from what. It travels as
+// labels of the release record; NewMark makes its fields legal label values.
+type Mark struct {
+	// Owner and Target are the provider's owner and the target's name.
+	Owner  string
+	Target string
+	// Instance is the random id of the target that holds the release.
+	Instance string
+	Bundle   string
+	// Digest is that of the deployment.
+	Digest string
+	// Revision is the revision this mark was written for. Helm copies labels
+	// to revisions made by others, so a mark counts only for its own revision.
+	Revision int
+}
+
+// NewMark makes the mark of a deployment. Names that are no legal label values
+// stand in it as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015".
+func NewMark(owner, target, instance, bundle, digest string) Mark {
+	return Mark{
+		Owner:    labelValue(owner),
+		Target:   labelValue(target),
+		Instance: labelValue(instance),
+		Bundle:   labelValue(bundle),
+		Digest:   labelValue(digest),
+	}
+}
+
+var labelPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+func labelValue(text string) string {
+	if labelPattern.MatchString(text) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + hex.EncodeToString(sum[:16])
+}

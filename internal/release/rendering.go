@@ -1,0 +1,64 @@
+package release
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Object is one rendered object of a release.
+type Object struct {
+	Group     string
+	Kind      string
+	Namespace string
+	Name      string
+	// Hash is a short hash of the object's content, or what stands in its
+	// place for objects whose content must not show.
+	Hash string
+}
+
+// Key is how an object is called in state and messages, its parts joined by
+// slashes where there are any: "apps/Deployment/web/nginx", "Service/web/nginx",
+// "Namespace/web".
+func (o Object) Key() string {
+	parts := make([]string, 0, 4)
+	for _, part := range []string{o.Group, o.Kind, o.Namespace, o.Name} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// Rendering is what a deployment's templates give.
+type Rendering struct {
+	// Chart and Version are the name and version of the chart in the release.
+	Chart   string
+	Version string
+	Objects []Object
+	// Irreproducible names what makes another rendering differ, such as a
+	// template function that reads the clock; "" when nothing does.
+	Irreproducible string
+}
+
+// Hashes maps the key of each object to its hash. Objects with equal keys, as
+// a chart can render them by mistake, count together.
+func (r Rendering) Hashes() map[string]string {
+	hashes := make(map[string]string, len(r.Objects))
+	for _, object := range r.Objects {
+		key := object.Key()
+		if previous, ok := hashes[key]; ok {
+			hashes[key] = ShortHash([]byte(previous + object.Hash))
+			continue
+		}
+		hashes[key] = object.Hash
+	}
+	return hashes
+}
+
+// ShortHash is the hash shown for an object: the first 12 hexadecimal digits of
+// the content's SHA-256.
+func ShortHash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:6])
+}

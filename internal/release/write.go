@@ -1,0 +1,49 @@
+package release
+
+import "time"
+
+// Write says how a revision is written.
+type Write struct {
+	// Mark goes on the record. Its Revision is set by the writer.
+	Mark Mark
+	// Wait until all objects are ready, for at most Timeout. Hooks are always
+	// waited for.
+	Wait    bool
+	Timeout time.Duration
+	// MaxHistory is the number of revisions kept.
+	MaxHistory int
+	// TakeOwnership adopts objects that are there already.
+	TakeOwnership bool
+	// Description stands in the history of the release.
+	Description string
+}
+
+// Written is what an operation left on the cluster.
+type Written struct {
+	Observed  Observed
+	Rendering Rendering
+	// NotReady says why the objects are not ready yet, when they were not
+	// waited for.
+	NotReady error
+}
+
+// Snapshot is what a cluster answered at one moment.
+type Snapshot struct {
+	// UID tells one cluster from another of the same name; "" when the
+	// identity may not read it.
+	UID string
+	// Releases maps Key to the newest record of each release.
+	Releases map[string]Observed
+}
+
+// Find looks up a release, nil when the cluster has none of that name.
+func (s Snapshot) Find(namespace, name string) *Observed {
+	observed, ok := s.Releases[Key(namespace, name)]
+	if !ok {
+		return nil
+	}
+	return &observed
+}
+
+// Key names a release on its cluster.
+func Key(namespace, name string) string { return namespace + "/" + name }
