@@ -1,0 +1,166 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+const (
+	// deepened is how many generations of a branch are fetched in search of a
+	// commit before all of them are.
+	deepened = 50
+	// largeObject is the size in bytes from which objects are streamed from disk.
+	largeObject = 1 << 20
+	// objectCache is the size in bytes of what is kept inflated per repository.
+	objectCache = 8 << 20
+)
+
+// Fetch answers the files of a commit, which is named by all of its 40
+// hexadecimal digits. They are read from disk when they are opened, until the
+// Client is closed. hint is where the commit came from, for servers that do not
+// give out a commit by its name.
+//
+// The result implements fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and
+// fs.ReadLinkFS. Submodules are empty folders. Opening a symbolic link that
+// leads out of the repository fails with ErrOutsideTree, reading a Git LFS
+// pointer with *LFSPointerError.
+//
+// Errors: as those of Resolve.
+func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
+	at, err := parseLocation(repo)
+	if err != nil {
+		return nil, err
+	}
+	if !fullCommit.MatchString(commit) {
+		return nil, fmt.Errorf("%s: %q is not a full commit of 40 hexadecimal digits", at, commit)
+	}
+	key := at.user + " " + at.String() + " " + commit
+	for {
+		if tree, err := c.fetched(key); tree != nil || err != nil {
+			return tree, err
+		}
+		// Whoever comes first fetches for all, with its own context.
+		result := c.fetching.DoChan(key, func() (any, error) {
+			return nil, c.fetch(ctx, at, plumbing.NewHash(commit), hint, key)
+		})
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("fetching commit %s of %s: %w", commit, at, context.Cause(ctx))
+		case r := <-result:
+			// When the first gives up, the next one takes over.
+			if r.Err != nil && (ctx.Err() != nil || !isContextError(r.Err)) {
+				return nil, r.Err
+			}
+		}
+	}
+}
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// fetched answers nil when the commit has not been fetched.
+func (c *Client) fetched(key string) (fs.FS, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	if objects, ok := c.trees[key]; ok {
+		return objects.root(), nil
+	}
+	return nil, nil //nolint:nilnil // Not there, and no reason to fail.
+}
+
+// fetch adds a commit to what the client has.
+func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, hint Ref, key string) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	}
+	dir, err := c.newDir()
+	if err != nil {
+		return fmt.Errorf("fetching commit %s of %s: making a temporary folder: %w", commit, at, err)
+	}
+	storage := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCache),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
+	objects, err := c.fetchInto(ctx, storage, at, commit, hint)
+	if err == nil {
+		err = c.keep(key, objects)
+	}
+	if err != nil {
+		return errors.Join(err, storage.Close(), os.RemoveAll(dir))
+	}
+	return nil
+}
+
+func (c *Client) newDir() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return "", errClosed
+	}
+	if c.dir == "" {
+		dir, err := os.MkdirTemp(c.cacheDir, "fleet-git-*")
+		if err != nil {
+			return "", err
+		}
+		c.dir = dir
+	}
+	return os.MkdirTemp(c.dir, "*")
+}
+
+func (c *Client) keep(key string, objects *objects) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errClosed
+	}
+	c.trees[key] = objects
+	return nil
+}
+
+// fetchInto goes from the smallest request to the largest until one of them
+// brings the commit.
+func (c *Client) fetchInto(ctx context.Context, storage *filesystem.Storage, at location, commit plumbing.Hash, hint Ref) (*objects, error) {
+	missing := &RevisionNotFoundError{Repo: at.String(), Revision: "commit " + commit.String()}
+	session, err := c.connect(ctx, at)
+	if errors.Is(err, errEmptyRepository) {
+		missing.Empty = true
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { session.close() }()
+	for i, request := range session.requests(commit, hint) {
+		if i > 0 { // Over SSH a session ends with its first pack.
+			session.close()
+			if session, err = c.connect(ctx, at); err != nil {
+				return nil, err
+			}
+		}
+		if err := session.fetch(ctx, request, storage); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			missing.Err = errors.Join(missing.Err, err)
+			continue // A server that refuses one request may grant the next.
+		}
+		objects, err := newObjects(storage, commit)
+		if !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return objects, err
+		}
+	}
+	return nil, missing
+}

@@ -1,0 +1,149 @@
+package git
+
+import (
+	"cmp"
+	"net"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// location is the address of a repository, or a prefix of such, taken apart.
+// It holds no password.
+type location struct {
+	scheme string // http, https or ssh.
+	user   string
+	host   string // Lower case, IPv6 addresses in brackets.
+	port   int    // Never 0.
+	path   string // Starts with "/", as it is sent.
+	scp    bool   // Written as git@host:path.
+}
+
+// parseLocation reads https://host/path, http://, ssh://user@host/path and the
+// short form user@host:path. The error is an *UnsupportedURLError.
+func parseLocation(repo string) (location, error) {
+	endpoint, err := transport.NewEndpoint(repo)
+	if err != nil {
+		// Its text may hold a password.
+		return location{}, &UnsupportedURLError{URL: redact(repo), Reason: "it is not a valid URL"}
+	}
+	if reason := refuse(endpoint); reason != "" {
+		return location{}, &UnsupportedURLError{URL: redact(repo), Reason: reason}
+	}
+	return location{
+		scheme: endpoint.Protocol,
+		user:   endpoint.User,
+		host:   strings.ToLower(endpoint.Host),
+		port:   cmp.Or(endpoint.Port, defaultPort(endpoint.Protocol)),
+		path:   endpoint.Path,
+		scp:    endpoint.Protocol == "ssh" && !strings.Contains(repo, "://"),
+	}, nil
+}
+
+// refuse says why an endpoint is not read, "" if it is.
+func refuse(endpoint *transport.Endpoint) string {
+	switch endpoint.Protocol {
+	case "http", "https", "ssh":
+	case "file":
+		return "local repositories would need a git binary; use directory for a local checkout, or a URL that starts with https:// or ssh://"
+	default:
+		return "the scheme " + strconv.Quote(endpoint.Protocol) + " is not supported; use https://, ssh:// or git@host:path"
+	}
+	if strings.ContainsFunc(endpoint.User+endpoint.Host+endpoint.Path, unicode.IsControl) {
+		return "it holds a control character"
+	}
+	if endpoint.Host == "" {
+		return "it names no host"
+	}
+	if endpoint.Password != "" || strings.Contains(endpoint.User, ":") {
+		return "a password in a URL would be stored in Terraform's state; move it to the provider's git map"
+	}
+	if strings.ContainsAny(endpoint.Path, "?#") {
+		return "it has a query or a fragment; choose a branch, tag or commit with branch or revision"
+	}
+	// Credentials are chosen by path. A server that takes "/acme/../evil" for
+	// "/evil" must not get those of acme.
+	if strings.ContainsAny(endpoint.Path, `%\`) || slices.Contains(strings.Split(endpoint.Path, "/"), "..") {
+		return `its path must not hold "..", "%" or "\"`
+	}
+	return ""
+}
+
+func defaultPort(scheme string) int {
+	switch scheme {
+	case "http":
+		return 80
+	case "ssh":
+		return 22
+	}
+	return 443
+}
+
+// String is the address as people write it. The user of an HTTP address is left
+// out: some put a token there.
+func (l location) String() string {
+	user := ""
+	if l.user != "" && l.scheme == "ssh" {
+		user = l.user + "@"
+	}
+	if l.scp && l.port == defaultPort("ssh") {
+		return user + l.host + ":" + l.path
+	}
+	return l.scheme + "://" + user + l.address() + "/" + strings.TrimPrefix(l.path, "/")
+}
+
+// address is host:port, without the port when it is the default one.
+func (l location) address() string {
+	if l.port == defaultPort(l.scheme) {
+		return l.host
+	}
+	return net.JoinHostPort(strings.Trim(l.host, "[]"), strconv.Itoa(l.port))
+}
+
+// endpoint is what go-git needs. It is made anew for every session, because
+// go-git changes it when it is redirected. The user goes into the credentials.
+func (l location) endpoint() *transport.Endpoint {
+	endpoint := &transport.Endpoint{Protocol: l.scheme, Host: l.host, Port: l.port, Path: l.path}
+	if l.scheme == "ssh" {
+		endpoint.User = l.user
+	}
+	return endpoint
+}
+
+// covers says whether l, taken as a prefix, covers other.
+func (l location) covers(other location) bool {
+	if l.scheme != other.scheme || l.host != other.host || l.port != other.port {
+		return false
+	}
+	if l.user != "" && l.user != other.user {
+		return false
+	}
+	prefix, full := segments(l.path), segments(other.path)
+	return len(prefix) <= len(full) && slices.Equal(prefix, full[:len(prefix)])
+}
+
+func segments(p string) []string {
+	p = strings.Trim(path.Clean("/"+p), "/")
+	if p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")
+}
+
+// redact cuts credentials from an address that may not be a valid one.
+func redact(repo string) string {
+	scheme, rest, ok := strings.Cut(repo, "://")
+	if ok {
+		scheme += "://"
+	} else {
+		scheme, rest = "", repo
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 && (ok || strings.Contains(rest[:at], ":")) {
+		rest = rest[at+1:]
+	}
+	return scheme + rest
+}

@@ -1,0 +1,110 @@
+package git
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+)
+
+// Azure DevOps cannot be run here. What can be seen is that a real git answers
+// a request made for it with a pack that go-git understands.
+func TestFetchWithMultiACK(t *testing.T) {
+	t.Parallel()
+	s := gittest.New(t, gittest.Options{})
+	hash, err := s.Commit(t.Context(), "repo", "main", "change", map[string]string{"a": "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := parseLocation(s.URL("repo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := New(Config{})
+	session, err := client.connect(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.close()
+	session.at.host = "dev.azure.com"
+	storage := memory.NewStorage()
+	commit := plumbing.NewHash(hash)
+	if err := session.fetch(t.Context(), request{wants: []plumbing.Hash{commit}, depth: 1}, storage); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := object.GetCommit(storage, commit); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name         string
+		prefix, repo string
+		want         bool
+	}{
+		{"host", "https://github.com", "https://github.com/acme/fleet", true},
+		{"host with slash", "https://github.com/", "https://github.com/acme/fleet", true},
+		{"group", "https://github.com/acme", "https://github.com/acme/fleet", true},
+		{"group with slash", "https://github.com/acme/", "https://github.com/acme/fleet.git", true},
+		{"whole", "https://github.com/acme/fleet", "https://github.com/acme/fleet", true},
+		{"case and port of the host", "https://GitHub.com:443/acme", "https://github.com/acme/fleet", true},
+		{"part of a segment", "https://github.com/acme", "https://github.com/acme-evil/fleet", false},
+		{"part of a host", "https://github.com", "https://github.com.evil.org/acme", false},
+		{"host as user", "https://github.com", "https://github.com@evil.org/acme", false},
+		{"subdomain", "https://github.com", "https://api.github.com/acme", false},
+		{"another port", "https://github.com", "https://github.com:8443/acme", false},
+		{"weaker scheme", "https://github.com", "http://github.com/acme", false},
+		{"longer than the URL", "https://github.com/acme/fleet/x", "https://github.com/acme/fleet", false},
+		{"case of the path", "https://github.com/Acme", "https://github.com/acme/fleet", false},
+		{"doubled slashes", "https://github.com/acme", "https://github.com//acme/fleet", true},
+		{"scp and ssh", "ssh://git@github.com/acme", "git@github.com:acme/fleet", true},
+		{"scp as prefix", "git@github.com:acme", "ssh://git@github.com/acme/fleet", true},
+		{"any ssh user", "ssh://github.com", "git@github.com:acme/fleet", true},
+		{"another ssh user", "ssh://deploy@github.com", "git@github.com:acme/fleet", false},
+		{"ssh and https", "ssh://github.com", "https://github.com/acme/fleet", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			prefix, err := parseLocation(tt.prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			repo, err := parseLocation(tt.repo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := prefix.covers(repo); got != tt.want {
+				t.Errorf("%q covers %q: %t, want %t", tt.prefix, tt.repo, got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParseLocation(f *testing.F) {
+	for _, seed := range []string{"https://github.com/acme/fleet", "git@github.com:acme/fleet", "ssh://git@[::1]:2222/x", "file:///x", "https://u:p@h/x", ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, repo string) {
+		at, err := parseLocation(repo)
+		if err != nil {
+			return
+		}
+		if !at.covers(at) {
+			t.Errorf("%q does not cover itself", repo)
+		}
+		if at.host == "" || at.port == 0 || slices.Contains(segments(at.path), "..") {
+			t.Errorf("%q was read as %+v", repo, at)
+		}
+		if endpoint, err := transport.NewEndpoint(at.String()); err == nil && endpoint.Password != "" {
+			t.Errorf("%q is shown with a password: %s", repo, at)
+		}
+	})
+}

@@ -1,0 +1,409 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// maxLinks is how many symbolic links one path may go through.
+const maxLinks = 40
+
+// lfsPointer is how a file begins that stands for one in Git LFS; such a file
+// is smaller than 1 KiB (git-lfs, docs/spec.md).
+const (
+	lfsPointer     = "version https://git-lfs.github.com/spec/"
+	lfsPointerSize = 1024
+)
+
+// objects are what was fetched of one commit. go-git's storage must not be used
+// by two goroutines at once.
+type objects struct {
+	mu      sync.Mutex
+	storage *filesystem.Storage
+	closed  bool
+	top     plumbing.Hash
+	folders map[plumbing.Hash][]entry
+}
+
+// entry is one name in a folder; of a submodule hash is zero.
+type entry struct {
+	name string
+	mode fs.FileMode
+	hash plumbing.Hash
+}
+
+func newObjects(storage *filesystem.Storage, commit plumbing.Hash) (*objects, error) {
+	found, err := object.GetCommit(storage, commit)
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	return &objects{storage: storage, top: found.TreeHash, folders: make(map[plumbing.Hash][]entry)}, nil
+}
+
+func (o *objects) root() fs.FS { return tree{o} }
+
+func (o *objects) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	o.closed = true
+	return o.storage.Close()
+}
+
+// list answers a folder sorted by name.
+func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
+	if folder.IsZero() {
+		return nil, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, fs.ErrClosed
+	}
+	if entries, ok := o.folders[folder]; ok {
+		return entries, nil
+	}
+	found, err := object.GetTree(o.storage, folder)
+	if err != nil {
+		return nil, fmt.Errorf("reading git tree %s: %w", folder, err)
+	}
+	entries := make([]entry, 0, len(found.Entries))
+	for _, e := range found.Entries {
+		// git makes no such names; who made this commit otherwise gains nothing.
+		if e.Name == "." || !fs.ValidPath(e.Name) || strings.Contains(e.Name, "/") {
+			continue
+		}
+		entries = append(entries, newEntry(e))
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
+	o.folders[folder] = entries
+	return entries, nil
+}
+
+func newEntry(e object.TreeEntry) entry {
+	switch e.Mode {
+	case filemode.Dir:
+		return entry{e.Name, fs.ModeDir | 0o555, e.Hash}
+	case filemode.Submodule:
+		return entry{e.Name, fs.ModeDir | 0o555, plumbing.ZeroHash}
+	case filemode.Symlink:
+		return entry{e.Name, fs.ModeSymlink | 0o777, e.Hash}
+	case filemode.Executable:
+		return entry{e.Name, 0o555, e.Hash}
+	default:
+		return entry{e.Name, 0o444, e.Hash}
+	}
+}
+
+func (o *objects) size(blob plumbing.Hash) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0, fs.ErrClosed
+	}
+	return o.storage.EncodedObjectSize(blob)
+}
+
+func (o *objects) read(blob plumbing.Hash) (content []byte, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, fs.ErrClosed
+	}
+	found, err := o.storage.EncodedObject(plumbing.BlobObject, blob)
+	if err != nil {
+		return nil, fmt.Errorf("reading git blob %s: %w", blob, err)
+	}
+	reader, err := found.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("reading git blob %s: %w", blob, err)
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	return io.ReadAll(reader)
+}
+
+// tree is the file system of one commit.
+type tree struct{ objects *objects }
+
+var (
+	_ fs.ReadDirFS  = tree{}
+	_ fs.ReadFileFS = tree{}
+	_ fs.StatFS     = tree{}
+	_ fs.ReadLinkFS = tree{}
+)
+
+// Open opens a file or folder; symbolic links are followed.
+func (t tree) Open(name string) (fs.File, error) {
+	found, err := t.find(name, true)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	if !found.mode.IsDir() {
+		return &file{info: t.info(found, name), path: name}, nil
+	}
+	entries, err := t.readDir(found)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &folder{info: t.info(found, name), path: name, entries: entries}, nil
+}
+
+// ReadDir lists a folder, sorted by name.
+func (t tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	found, err := t.find(name, true)
+	if err == nil && !found.mode.IsDir() {
+		err = errNotFolder
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	entries, err := t.readDir(found)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	return entries, nil
+}
+
+var (
+	errNotFolder = errors.New("not a directory")
+	errFolder    = errors.New("is a directory")
+	errLinks     = errors.New("too many levels of symbolic links")
+)
+
+func (t tree) readDir(folder entry) ([]fs.DirEntry, error) {
+	entries, err := t.objects.list(folder.hash)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]fs.DirEntry, 0, len(entries))
+	for _, e := range entries {
+		list = append(list, t.info(e, e.name))
+	}
+	return list, nil
+}
+
+// ReadFile reads a whole file; symbolic links are followed.
+func (t tree) ReadFile(name string) ([]byte, error) {
+	found, err := t.find(name, true)
+	if err == nil && found.mode.IsDir() {
+		err = errFolder
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return t.info(found, name).read(name)
+}
+
+// Stat describes what name leads to.
+func (t tree) Stat(name string) (fs.FileInfo, error) {
+	found, err := t.find(name, true)
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return t.info(found, name).sized(name)
+}
+
+// Lstat is Stat that does not follow name itself when it is a symbolic link.
+func (t tree) Lstat(name string) (fs.FileInfo, error) {
+	found, err := t.find(name, false)
+	if err != nil {
+		return nil, &fs.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	return t.info(found, name).sized(name)
+}
+
+// ReadLink answers the target of a symbolic link as it stands in git.
+func (t tree) ReadLink(name string) (string, error) {
+	found, err := t.find(name, false)
+	if err == nil && found.mode&fs.ModeSymlink == 0 {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	target, err := t.objects.read(found.hash)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(target), nil
+}
+
+// find walks to name, through symbolic links in folders on the way, and through
+// the last one if follow is set.
+func (t tree) find(name string, follow bool) (entry, error) {
+	if !fs.ValidPath(name) {
+		return entry{}, fs.ErrInvalid
+	}
+	walked := []entry{{name: ".", mode: fs.ModeDir | 0o555, hash: t.objects.top}}
+	pending := strings.Split(name, "/")
+	for links := 0; len(pending) > 0; {
+		part := pending[0]
+		pending = pending[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(walked) == 1 {
+				return entry{}, ErrOutsideTree
+			}
+			walked = walked[:len(walked)-1]
+			continue
+		}
+		found, err := t.child(walked[len(walked)-1], part)
+		if err != nil {
+			return entry{}, err
+		}
+		if found.mode&fs.ModeSymlink == 0 || !follow && len(pending) == 0 {
+			walked = append(walked, found)
+			continue
+		}
+		if links++; links > maxLinks {
+			return entry{}, errLinks
+		}
+		target, err := t.objects.read(found.hash)
+		if err != nil {
+			return entry{}, err
+		}
+		if path.IsAbs(string(target)) {
+			return entry{}, ErrOutsideTree
+		}
+		pending = append(strings.Split(string(target), "/"), pending...)
+	}
+	return walked[len(walked)-1], nil
+}
+
+func (t tree) child(folder entry, name string) (entry, error) {
+	if !folder.mode.IsDir() {
+		return entry{}, fs.ErrNotExist
+	}
+	entries, err := t.objects.list(folder.hash)
+	if err != nil {
+		return entry{}, err
+	}
+	i, ok := slices.BinarySearchFunc(entries, name, func(e entry, name string) int { return cmp.Compare(e.name, name) })
+	if !ok {
+		return entry{}, fs.ErrNotExist
+	}
+	return entries[i], nil
+}
+
+func (t tree) info(found entry, name string) info {
+	return info{entry: found, base: path.Base(name), objects: t.objects}
+}
+
+// info is both fs.FileInfo and fs.DirEntry.
+type info struct {
+	entry
+
+	base    string
+	bytes   int64
+	objects *objects
+}
+
+func (i info) Name() string       { return i.base }
+func (i info) Mode() fs.FileMode  { return i.mode }
+func (i info) Type() fs.FileMode  { return i.mode.Type() }
+func (i info) IsDir() bool        { return i.mode.IsDir() }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) Sys() any           { return nil }
+func (i info) Size() int64        { return i.bytes }
+func (i info) String() string     { return fs.FormatDirEntry(i) }
+
+// Info completes the entry with the size of the file.
+func (i info) Info() (fs.FileInfo, error) { return i.sized(i.base) }
+
+// sized is apart because a size costs a look into the pack.
+func (i info) sized(name string) (fs.FileInfo, error) {
+	if i.IsDir() {
+		return i, nil
+	}
+	size, err := i.objects.size(i.hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	i.bytes = size
+	return i, nil
+}
+
+func (i info) read(name string) ([]byte, error) {
+	content, err := i.objects.read(i.hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	if len(content) < lfsPointerSize && bytes.HasPrefix(content, []byte(lfsPointer)) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: &LFSPointerError{Path: name}}
+	}
+	return content, nil
+}
+
+// file is read whole with its first Read.
+type file struct {
+	info   info
+	path   string
+	reader *bytes.Reader
+	closed bool
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return f.info.sized(f.path) }
+
+func (f *file) Read(p []byte) (int, error) {
+	if f.closed {
+		return 0, &fs.PathError{Op: "read", Path: f.path, Err: fs.ErrClosed}
+	}
+	if f.reader == nil {
+		content, err := f.info.read(f.path)
+		if err != nil {
+			return 0, err
+		}
+		f.reader = bytes.NewReader(content)
+	}
+	return f.reader.Read(p)
+}
+
+func (f *file) Close() error {
+	f.closed, f.reader = true, nil
+	return nil
+}
+
+// folder is an open folder.
+type folder struct {
+	info    info
+	path    string
+	entries []fs.DirEntry // Those not read yet.
+}
+
+func (f *folder) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *folder) Close() error               { return nil }
+
+func (f *folder) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: f.path, Err: errFolder}
+}
+
+// ReadDir answers the next n entries, all of them when n is not positive.
+func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n > 0 && len(f.entries) == 0 {
+		return nil, io.EOF
+	}
+	if n <= 0 || n > len(f.entries) {
+		n = len(f.entries)
+	}
+	var next []fs.DirEntry
+	next, f.entries = f.entries[:n:n], f.entries[n:]
+	return next, nil
+}

@@ -1,0 +1,147 @@
+package gittest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"testing/fstest"
+)
+
+// The author of every commit, so that equal histories have equal commits.
+const (
+	authorName  = "gittest"
+	authorEmail = "gittest@example.com"
+	authorDate  = "1700000000 +0000"
+)
+
+// Commit makes files, path → content, the whole tree of the branch and answers
+// the commit. Repository and branch are made when they do not exist; the first
+// branch of a repository becomes its HEAD.
+func (s *Server) Commit(ctx context.Context, repo, branch, message string, files map[string]string) (string, error) {
+	tree := make(fstest.MapFS, len(files))
+	for name, content := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
+	}
+	return s.CommitFS(ctx, repo, branch, message, tree)
+}
+
+// CommitFS is Commit with the files, executable bits and symbolic links of a
+// file system.
+func (s *Server) CommitFS(ctx context.Context, repo, branch, message string, files fs.FS) (string, error) {
+	commit, err := s.commit(ctx, repo, branch, message, files)
+	if err != nil {
+		return "", fmt.Errorf("committing to branch %s of %s: %w", branch, repo, err)
+	}
+	return commit, nil
+}
+
+func (s *Server) commit(ctx context.Context, repo, branch, message string, files fs.FS) (string, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.create(ctx, repo, branch); err != nil {
+		return "", err
+	}
+	ref := "refs/heads/" + branch
+	parent, err := s.Git(ctx, repo, "for-each-ref", "--format=%(objectname)", ref)
+	if err != nil {
+		return "", err
+	}
+	stream, err := commitStream(ref, parent, message, files)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.run(ctx, repo, stream, "fast-import", "--quiet"); err != nil {
+		return "", err
+	}
+	return s.Git(ctx, repo, "rev-parse", ref)
+}
+
+// create makes a bare repository where there is none.
+func (s *Server) create(ctx context.Context, repo, branch string) error {
+	dir, err := s.repoDir(repo)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	_, err = s.Git(ctx, repo, "init", "--quiet", "--bare", "--initial-branch="+branch)
+	return err
+}
+
+// Git runs git in a repository and answers its output without the surrounding
+// white space, for everything that has no method of its own.
+func (s *Server) Git(ctx context.Context, repo string, args ...string) (string, error) {
+	return s.run(ctx, repo, nil, args...)
+}
+
+func (s *Server) run(ctx context.Context, repo string, stdin []byte, args ...string) (string, error) {
+	dir, err := s.repoDir(repo)
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.git, args...)
+	cmd.Dir, cmd.Env = dir, s.environment()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), repo, err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// commitStream is the input of git fast-import for one commit.
+func commitStream(ref, parent, message string, files fs.FS) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "commit %s\n", ref)
+	fmt.Fprintf(&b, "committer %s <%s> %s\n", authorName, authorEmail, authorDate)
+	writeData(&b, []byte(message))
+	if parent != "" {
+		fmt.Fprintf(&b, "from %s\n", parent)
+	}
+	b.WriteString("deleteall\n")
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		mode, content, err := readEntry(files, name, entry)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "M %s inline %s\n", mode, name)
+		writeData(&b, content)
+		return nil
+	})
+	return b.Bytes(), err
+}
+
+func readEntry(files fs.FS, name string, entry fs.DirEntry) (mode string, content []byte, err error) {
+	if entry.Type()&fs.ModeSymlink != 0 {
+		target, err := fs.ReadLink(files, name)
+		return "120000", []byte(target), err
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return "", nil, err
+	}
+	mode = "100644"
+	if info.Mode()&0o111 != 0 {
+		mode = "100755"
+	}
+	content, err = fs.ReadFile(files, name)
+	return mode, content, err
+}
+
+func writeData(b *bytes.Buffer, content []byte) {
+	fmt.Fprintf(b, "data %d\n", len(content))
+	b.Write(content)
+	b.WriteByte('\n')
+}

@@ -1,0 +1,116 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// read makes the bundles of spec.
+func (s *Store) read(ctx context.Context, spec Spec) (bundle.Result, error) {
+	files, done, err := s.open(ctx, spec)
+	if err != nil {
+		return bundle.Result{}, err
+	}
+	defer done()
+	if files, err = enter(files, spec.Path); err != nil {
+		return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
+	}
+	if spec.Read != nil {
+		result, err := bundle.Read(files, *spec.Read)
+		if err != nil {
+			return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
+		}
+		return result, nil
+	}
+	options, err := settled(spec.Definition.Options)
+	if err != nil {
+		return bundle.Result{}, fmt.Errorf("reading the options of bundle %s: %w", spec.Definition.Name, err)
+	}
+	made, err := bundle.New(spec.Definition.Name, files, options)
+	if err != nil {
+		return bundle.Result{}, fmt.Errorf("making bundle %s of %s: %w", spec.Definition.Name, spec.where(), err)
+	}
+	return bundle.Result{Bundles: []bundle.Bundle{made}}, nil
+}
+
+// settled is what is left of a definition once it has been through a
+// descriptor: numbers, for example, are float64 then. The bundle must not
+// depend on which way it came.
+func settled(d fleetyaml.Definition) (fleetyaml.Definition, error) {
+	content, err := json.Marshal(d)
+	if err != nil {
+		return fleetyaml.Definition{}, err
+	}
+	var after fleetyaml.Definition
+	return after, json.Unmarshal(content, &after)
+}
+
+// open answers the files of spec; done must be called when they are read.
+func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), err error) {
+	nothing := func() {}
+	switch {
+	case spec.Git != nil && s.git == nil:
+		return nil, nil, errors.New("this provider reads nothing from git")
+	case spec.Git != nil:
+		files, err = s.git.Fetch(ctx, spec.Git.Repo, spec.Git.Commit, spec.Git.ref())
+		if err != nil {
+			return nil, nil, &fetchError{err}
+		}
+		return files, nothing, nil
+	case spec.Directory != "":
+		return openDirectory(spec.Directory)
+	}
+	files, err = inline(spec.Files)
+	return files, nothing, err
+}
+
+// fetchError marks that a commit could not be fetched, as against read.
+type fetchError struct{ err error }
+
+func (e *fetchError) Error() string { return e.err.Error() }
+func (e *fetchError) Unwrap() error { return e.err }
+
+// openDirectory confines what is read to the directory: symbolic links that
+// lead out of it fail.
+func openDirectory(dir string) (fs.FS, func(), error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, &DirectoryError{Path: dir, Err: err}
+	}
+	return root.FS(), func() { _ = root.Close() }, nil
+}
+
+func inline(files map[string]string) (fs.FS, error) {
+	archive := &txtar.Archive{}
+	for name, content := range files {
+		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(content)})
+	}
+	fsys, err := txtar.FS(archive)
+	if err != nil {
+		return nil, fmt.Errorf("reading files given inline: %w (paths are relative, slash separated and without \"..\")", err)
+	}
+	return fsys, nil
+}
+
+// enter goes into a folder of files.
+func enter(files fs.FS, folder string) (fs.FS, error) {
+	folder = path.Clean(folder) // "" becomes ".".
+	info, err := fs.Stat(files, folder)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: folder, Err: errors.New("not a directory")}
+	}
+	return fs.Sub(files, folder)
+}
