@@ -1,0 +1,123 @@
+// Package kube is the way to a cluster: a connection becomes a client with
+// discovery that is read once, and objects are watched for becoming ready or
+// for going away.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+var _ genericclioptions.RESTClientGetter = (*Client)(nil)
+
+// Client reaches one cluster. All its users share one transport, one limit on
+// requests and one discovery. It is safe for concurrent use.
+type Client struct {
+	config    *rest.Config
+	discovery discovery.CachedDiscoveryInterface
+	mapper    meta.ResettableRESTMapper
+	typed     kubernetes.Interface
+	dynamic   dynamic.Interface
+}
+
+// New makes a client. It reads the kubeconfig files that the connection names
+// and dials nothing.
+func New(c Connection) (*Client, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := c.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	shared, err := share(config)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{config: shared}
+	found, err := discovery.NewDiscoveryClientForConfig(shared)
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	client.discovery = memory.NewMemCacheClient(found)
+	client.mapper = restmapper.NewDeferredDiscoveryRESTMapper(client.discovery)
+	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if client.dynamic, err = dynamic.NewForConfig(shared); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client, nil
+}
+
+// share makes a configuration with a transport and a rate limit that all
+// clients made from it have in common. Left to itself client-go gives each
+// client a limit of its own and, with a proxy or an exec plugin, connections of
+// its own.
+func share(config *rest.Config) (*rest.Config, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, &ConnectionError{Attribute: "host", Message: "is no address of an API server"}
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading certificates or credentials: %w", err)
+	}
+	return &rest.Config{
+		Host:        server.String(),
+		Transport:   transport,
+		UserAgent:   config.UserAgent,
+		Timeout:     config.Timeout,
+		QPS:         config.QPS,
+		Burst:       config.Burst,
+		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst),
+	}, nil
+}
+
+func httpProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) { return http.ProxyURL(proxy) }
+
+// ToRESTConfig gives a copy that the caller may change.
+func (c *Client) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
+
+// ToDiscoveryClient gives the shared discovery, cached in memory.
+func (c *Client) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return c.discovery, nil
+}
+
+// ToRESTMapper gives the shared mapper. It reads discovery again when it meets a
+// kind it does not know.
+func (c *Client) ToRESTMapper() (meta.RESTMapper, error) { return c.mapper, nil }
+
+// ToRawKubeConfigLoader is asked for a default namespace only.
+func (c *Client) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
+}
+
+// UID identifies the cluster: it is that of the namespace kube-system, which
+// lives as long as the cluster.
+func (c *Client) UID(ctx context.Context) (string, error) {
+	namespace, err := c.typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	return string(namespace.UID), nil
+}
+
+func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

@@ -1,0 +1,312 @@
+package kube
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Connection says how one cluster is reached: by Host, by the content of a
+// kubeconfig, by kubeconfig files, or, when none of them is given, by what the
+// environment says.
+type Connection struct {
+	Host                 string
+	ClusterCACertificate string // PEM
+	Token                string
+	TokenFile            string
+	Username             string
+	Password             string
+	ClientCertificate    string // PEM
+	ClientKey            string // PEM
+	Exec                 *Exec
+
+	Kubeconfig            string // content
+	ConfigPaths           []string
+	ConfigContext         string
+	ConfigContextCluster  string
+	ConfigContextAuthInfo string
+
+	ProxyURL        string
+	TLSServerName   string
+	Insecure        bool
+	ImpersonateUser string
+	QPS             float32       // default 50
+	Burst           int           // default 100
+	RequestTimeout  time.Duration // default 30s
+}
+
+// Exec is a command that prints credentials.
+type Exec struct {
+	APIVersion string
+	Command    string
+	Args       []string
+	Env        map[string]string
+}
+
+// ConnectionError says what is wrong with one setting of a connection.
+type ConnectionError struct {
+	Attribute string
+	Message   string
+}
+
+func (e *ConnectionError) Error() string { return e.Attribute + " " + e.Message }
+
+const (
+	defaultQPS            = 50
+	defaultBurst          = 100
+	defaultRequestTimeout = 30 * time.Second
+	userAgent             = "terraform-provider-fleet"
+)
+
+// Validate finds settings that contradict each other or are incomplete. All of
+// them come as one error, each a *ConnectionError. It reads no file.
+func (c Connection) Validate() error {
+	var errs []error
+	wrong := func(attribute, message string) {
+		errs = append(errs, &ConnectionError{Attribute: attribute, Message: message})
+	}
+	if ways := given(c.places()); len(ways) > 1 {
+		wrong(ways[1], "cannot be combined with "+ways[0]+": a cluster is reached in one way")
+	}
+	authentications := given(c.authentications())
+	switch {
+	case c.Host != "" && len(authentications) == 0:
+		wrong("host", "needs a way to authenticate: token, token_file, username, client_certificate or exec")
+	case len(authentications) > 1:
+		wrong(authentications[1], "cannot be combined with "+authentications[0]+": there is one way to authenticate")
+	case c.Host == "" && len(authentications) > 0:
+		wrong(authentications[0], "belongs to host; a kubeconfig brings its own credentials")
+	}
+	if c.Host != "" {
+		for _, setting := range given(c.contexts()) {
+			wrong(setting, "belongs to a kubeconfig and has no meaning with host")
+		}
+	}
+	if (c.Username == "") != (c.Password == "") {
+		wrong("username", "and password belong together")
+	}
+	if (c.ClientCertificate == "") != (c.ClientKey == "") {
+		wrong("client_certificate", "and client_key belong together")
+	}
+	if c.Insecure && c.ClusterCACertificate != "" {
+		wrong("insecure", "cannot be combined with cluster_ca_certificate")
+	}
+	for attribute, text := range map[string]string{
+		"cluster_ca_certificate": c.ClusterCACertificate, "client_certificate": c.ClientCertificate, "client_key": c.ClientKey,
+	} {
+		if block, _ := pem.Decode([]byte(text)); text != "" && block == nil {
+			wrong(attribute, "is not PEM; if it is base64, put it through base64decode")
+		}
+	}
+	if proxy, err := url.Parse(c.ProxyURL); c.ProxyURL != "" && (err != nil || proxy.Host == "") {
+		wrong("proxy_url", "is no URL")
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+// setting is an attribute and whether it was given.
+type setting struct {
+	name  string
+	given bool
+}
+
+func given(settings []setting) []string {
+	var names []string
+	for _, s := range settings {
+		if s.given {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func (c Connection) places() []setting {
+	return []setting{{"host", c.Host != ""}, {"kubeconfig", c.Kubeconfig != ""}, {"config_path", len(c.ConfigPaths) > 0}}
+}
+
+func (c Connection) authentications() []setting {
+	return []setting{
+		{"token", c.Token != ""},
+		{"token_file", c.TokenFile != ""},
+		{"username", c.Username != "" || c.Password != ""},
+		{"client_certificate", c.ClientCertificate != "" || c.ClientKey != ""},
+		{"exec", c.Exec != nil},
+	}
+}
+
+func (c Connection) contexts() []setting {
+	return []setting{
+		{"config_context", c.ConfigContext != ""},
+		{"config_context_cluster", c.ConfigContextCluster != ""},
+		{"config_context_auth_info", c.ConfigContextAuthInfo != ""},
+	}
+}
+
+// restConfig reads kubeconfig files where the connection names them.
+func (c Connection) restConfig() (*rest.Config, error) {
+	config, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	if c.ProxyURL != "" {
+		proxy, err := url.Parse(c.ProxyURL)
+		if err != nil {
+			return nil, &ConnectionError{Attribute: "proxy_url", Message: "is no URL"}
+		}
+		config.Proxy = httpProxy(proxy)
+	}
+	if c.TLSServerName != "" {
+		config.ServerName = c.TLSServerName
+	}
+	if c.Insecure {
+		config.Insecure, config.CAData, config.CAFile = true, nil, ""
+	}
+	if c.ImpersonateUser != "" {
+		config.Impersonate.UserName = c.ImpersonateUser
+	}
+	config.UserAgent = userAgent
+	config.QPS, config.Burst, config.Timeout = defaultQPS, defaultBurst, defaultRequestTimeout
+	if c.QPS > 0 {
+		config.QPS = c.QPS
+	}
+	if c.Burst > 0 {
+		config.Burst = c.Burst
+	}
+	if c.RequestTimeout > 0 {
+		config.Timeout = c.RequestTimeout
+	}
+	return config, nil
+}
+
+func (c Connection) base() (*rest.Config, error) {
+	switch {
+	case c.Host != "":
+		return c.direct(), nil
+	case c.Kubeconfig != "":
+		config, err := clientcmd.Load([]byte(c.Kubeconfig))
+		if err != nil {
+			return nil, errors.New("kubeconfig cannot be read: it is no kubeconfig in YAML or JSON")
+		}
+		return c.fromContext(config, "the given kubeconfig")
+	case len(c.ConfigPaths) > 0:
+		return c.fromFiles(c.ConfigPaths)
+	}
+	return c.fromEnvironment()
+}
+
+func (c Connection) direct() *rest.Config {
+	config := &rest.Config{
+		Host:            c.Host,
+		BearerToken:     c.Token,
+		BearerTokenFile: c.TokenFile,
+		Username:        c.Username,
+		Password:        c.Password,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData:   []byte(c.ClusterCACertificate),
+			CertData: []byte(c.ClientCertificate),
+			KeyData:  []byte(c.ClientKey),
+		},
+	}
+	if c.Exec != nil {
+		config.ExecProvider = &clientcmdapi.ExecConfig{
+			APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
+			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+		}
+		for name, value := range c.Exec.Env {
+			config.ExecProvider.Env = append(config.ExecProvider.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
+		}
+	}
+	return config
+}
+
+func (c Connection) fromFiles(paths []string) (*rest.Config, error) {
+	expanded := make([]string, len(paths))
+	for i, path := range paths {
+		var err error
+		if expanded[i], err = expandHome(path); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(expanded[i]); err != nil {
+			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		}
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: expanded}).Load()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig %s: %w", strings.Join(expanded, ", "), err)
+	}
+	return c.fromContext(config, "the kubeconfig "+strings.Join(expanded, ", "))
+}
+
+// fromContext picks a context. where names the kubeconfig in errors.
+func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*rest.Config, error) {
+	name := c.ConfigContext
+	if name == "" {
+		name = config.CurrentContext
+	}
+	known := strings.Join(sortedKeys(config.Contexts), ", ")
+	if name == "" && c.ConfigContextCluster == "" {
+		return nil, fmt.Errorf("%s has no current context; set config_context to one of: %s", where, known)
+	}
+	if _, ok := config.Contexts[name]; name != "" && !ok {
+		return nil, fmt.Errorf("%s has no context %q; its contexts are: %s", where, name, known)
+	}
+	overrides := &clientcmd.ConfigOverrides{
+		Context: clientcmdapi.Context{Cluster: c.ConfigContextCluster, AuthInfo: c.ConfigContextAuthInfo},
+	}
+	picked, err := clientcmd.NewNonInteractiveClientConfig(*config, name, overrides, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading context %q of %s: %w", name, where, err)
+	}
+	return picked, nil
+}
+
+// fromEnvironment serves an entry that names no connection at all. The
+// variables are those of HashiCorp's kubernetes provider, and KUBECONFIG.
+func (c Connection) fromEnvironment() (*rest.Config, error) {
+	if host := os.Getenv("KUBE_HOST"); host != "" {
+		filled := c
+		filled.Host = host
+		filled.Token = os.Getenv("KUBE_TOKEN")
+		filled.Username, filled.Password = os.Getenv("KUBE_USER"), os.Getenv("KUBE_PASSWORD")
+		filled.ClusterCACertificate = os.Getenv("KUBE_CLUSTER_CA_CERT_DATA")
+		filled.ClientCertificate, filled.ClientKey = os.Getenv("KUBE_CLIENT_CERT_DATA"), os.Getenv("KUBE_CLIENT_KEY_DATA")
+		if err := filled.Validate(); err != nil {
+			return nil, fmt.Errorf("reading the connection from KUBE_HOST and other variables: %w", err)
+		}
+		return filled.direct(), nil
+	}
+	filled := c
+	if filled.ConfigContext == "" {
+		filled.ConfigContext = os.Getenv("KUBE_CTX")
+	}
+	for _, variable := range []string{"KUBE_CONFIG_PATHS", "KUBE_CONFIG_PATH", "KUBECONFIG"} {
+		if paths := filepath.SplitList(os.Getenv(variable)); len(paths) > 0 {
+			return filled.fromFiles(paths)
+		}
+	}
+	return nil, errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
+}
+
+// expandHome replaces a leading "~" by the home folder.
+func expandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || (rest != "" && rest[0] != '/') {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the home folder for %s: %w", path, err)
+	}
+	return filepath.Join(home, rest), nil
+}
