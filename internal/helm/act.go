@@ -1,0 +1,291 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/postrender"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Write carries out what was decided for one release. observed is its newest
+// record, nil when there is none.
+func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	op, err := c.operation(ctx, d.Namespace)
+	if err != nil {
+		return release.Written{}, err
+	}
+	revision := 0
+	if observed != nil {
+		revision = observed.Revision
+	}
+	switch action {
+	case release.Install:
+		w.Mark.Revision = revision + 1
+		return c.install(ctx, op, d, w)
+	case release.Recover:
+		if err := op.interrupt(d.Release, revision); err != nil {
+			return release.Written{}, err
+		}
+		fallthrough
+	case release.Upgrade:
+		w.Mark.Revision = revision + 1
+		return c.upgrade(ctx, op, d, w)
+	case release.Keep, release.Adopt:
+		w.Mark.Revision = revision
+		return c.adopt(ctx, op, d, w)
+	case release.Uninstall:
+	}
+	return release.Written{}, fmt.Errorf("release %s cannot be written by the action %s", d.Release, action)
+}
+
+// install makes the first revision of a release.
+func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := c.charts.load(d)
+	if err != nil {
+		return release.Written{}, err
+	}
+	options := helmOptions(d)
+	install := action.NewInstall(op.config)
+	install.ReleaseName = d.Release
+	install.Namespace = d.Namespace
+	install.CreateNamespace = d.Options.CreateNamespace == nil || *d.Options.CreateNamespace
+	install.Replace = true
+	install.Wait = w.Wait
+	install.WaitForJobs = options.WaitForJobs
+	install.Timeout = w.Timeout
+	install.Atomic = options.Atomic && w.Wait
+	install.Force = options.Force
+	install.TakeOwnership = w.TakeOwnership || options.TakeOwnership
+	install.SkipSchemaValidation = options.SkipSchemaValidation
+	install.EnableDNS = !options.DisableDNS
+	install.Description = w.Description
+	install.Labels = labelsOf(w.Mark)
+	if install.PostRenderer, err = c.postRenderer(op, d); err != nil {
+		return release.Written{}, err
+	}
+	if len(loaded.CRDObjects()) > 0 {
+		defer c.forgetCapabilities()
+	}
+	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
+	if err != nil {
+		if isRejected(err) {
+			err = errors.Join(err, op.undo(d.Release, w.Timeout))
+		}
+		return release.Written{}, op.explain("installing", d, err)
+	}
+	return op.written(ctx, d, w, made)
+}
+
+// isRejected says whether an API server refused an object for what it is, so
+// that trying again without a change is of no use.
+func isRejected(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
+}
+
+// undo removes what an install left that was rejected halfway: nothing of it
+// was there before, and nothing of it works.
+func (o *operation) undo(name string, timeout time.Duration) error {
+	uninstall := action.NewUninstall(o.config)
+	uninstall.DisableHooks = true
+	uninstall.IgnoreNotFound = true
+	uninstall.Wait = true
+	uninstall.Timeout = timeout
+	if _, err := uninstall.Run(name); err != nil {
+		return fmt.Errorf("removing what it left: %w", err)
+	}
+	return nil
+}
+
+// upgrade makes the next revision of a release.
+func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := c.charts.load(d)
+	if err != nil {
+		return release.Written{}, err
+	}
+	options := helmOptions(d)
+	upgrade := action.NewUpgrade(op.config)
+	upgrade.Namespace = d.Namespace
+	upgrade.Wait = w.Wait
+	upgrade.WaitForJobs = options.WaitForJobs
+	upgrade.Timeout = w.Timeout
+	upgrade.Atomic = options.Atomic && w.Wait
+	upgrade.Force = options.Force
+	upgrade.TakeOwnership = w.TakeOwnership || options.TakeOwnership
+	upgrade.SkipSchemaValidation = options.SkipSchemaValidation
+	upgrade.EnableDNS = !options.DisableDNS
+	upgrade.Description = w.Description
+	// Without this Helm takes the old values over when there are no new ones.
+	upgrade.ResetValues = true
+	upgrade.MaxHistory = w.MaxHistory
+	if options.MaxHistory > 0 {
+		upgrade.MaxHistory = options.MaxHistory
+	}
+	upgrade.Labels = labelsOf(w.Mark)
+	if upgrade.PostRenderer, err = c.postRenderer(op, d); err != nil {
+		return release.Written{}, err
+	}
+	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, values(d))
+	if err != nil {
+		return release.Written{}, op.explain("upgrading", d, err)
+	}
+	return op.written(ctx, d, w, made)
+}
+
+// interrupt marks a revision whose operation was cut short as failed, which
+// Helm wants before it goes on.
+func (o *operation) interrupt(name string, revision int) error {
+	record, err := o.config.Releases.Get(name, revision)
+	if err != nil {
+		return fmt.Errorf("reading revision %d of release %s: %w", revision, name, err)
+	}
+	record.SetStatus(helmrelease.StatusFailed, "Interrupted as "+record.Info.Status.String())
+	if err := o.config.Releases.Update(record); err != nil {
+		return fmt.Errorf("marking revision %d of release %s as failed: %w", revision, name, err)
+	}
+	return nil
+}
+
+// adopt changes the mark of a record and nothing else.
+func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labelsOf(w.Mark)}})
+	if err != nil {
+		return release.Written{}, fmt.Errorf("writing labels: %w", err)
+	}
+	secrets, err := c.secrets(d.Namespace)
+	if err != nil {
+		return release.Written{}, err
+	}
+	name := recordName(d.Release, w.Mark.Revision)
+	if _, err := secrets.Patch(ctx, name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		return release.Written{}, fmt.Errorf("marking the record %s: %w", name, err)
+	}
+	record, err := op.config.Releases.Get(d.Release, w.Mark.Revision)
+	if err != nil {
+		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
+	}
+	w.Wait = false
+	return op.written(ctx, d, w, record)
+}
+
+// Uninstall removes a release, its objects and its history, and returns when
+// the objects are gone. Objects with a key in spare stay, and so does the record
+// until everything else was seen to go, so that a removal which fails can be
+// tried again.
+func (c *Client) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) error {
+	op, err := c.operation(ctx, observed.Namespace)
+	if err != nil {
+		return err
+	}
+	op.records.hold = func() error { return op.client.waitErr }
+	if len(spare) > 0 {
+		op.records.spare = func(manifest string) (string, error) { return without(manifest, observed.Namespace, spare) }
+	}
+	uninstall := action.NewUninstall(op.config)
+	uninstall.Wait = true
+	uninstall.Timeout = timeout
+	uninstall.IgnoreNotFound = true
+	uninstall.DeletionPropagation = "background"
+	if _, err := uninstall.Run(observed.Release); err != nil {
+		if op.client.waitErr != nil {
+			return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.client.waitErr)
+		}
+		return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.redactor.redact(err))
+	}
+	return nil
+}
+
+// postRenderer sees what is rendered, and puts all objects into the namespace
+// that the bundle is restricted to, if it is.
+func (c *Client) postRenderer(op *operation, d target.Deployment) (postrender.PostRenderer, error) {
+	if d.Options.Namespace == "" {
+		return learning{redactor: op.redactor}, nil
+	}
+	mapper, err := c.getter.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	return learning{redactor: op.redactor, next: namespacer{namespace: d.Namespace, mapper: mapper}}, nil
+}
+
+// explain prefers the error of a wait, which Helm keeps as text only.
+func (o *operation) explain(doing string, d target.Deployment, err error) error {
+	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
+		err = o.client.waitErr
+	}
+	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(err))
+}
+
+// written says what a record holds and whether its objects are ready.
+func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
+	listed, err := objects(record.Manifest, d.Namespace, d.Digest)
+	if err != nil {
+		return release.Written{}, err
+	}
+	w.Mark.Revision = record.Version
+	written := release.Written{
+		Observed: release.Observed{
+			Release:   record.Name,
+			Namespace: record.Namespace,
+			Revision:  record.Version,
+			Status:    release.Status(record.Info.Status),
+			Mark:      w.Mark,
+		},
+		Rendering: release.Rendering{
+			Chart:   record.Chart.Name(),
+			Version: record.Chart.Metadata.Version,
+			Objects: listed,
+		},
+	}
+	if !w.Wait {
+		written.NotReady, err = o.look(ctx, record, helmOptions(d).WaitForJobs)
+	}
+	return written, err
+}
+
+// look asks once whether the objects of a record are ready.
+func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
+	built, err := o.client.Build(strings.NewReader(record.Manifest), false)
+	if err != nil {
+		return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
+	}
+	return o.client.waiter.Ready(ctx, built, jobs), nil
+}
+
+// Ready looks whether the objects of a release are ready now and returns why not.
+func (c *Client) Ready(ctx context.Context, observed release.Observed) error {
+	op, err := c.operation(ctx, observed.Namespace)
+	if err != nil {
+		return err
+	}
+	record, err := op.config.Releases.Get(observed.Release, observed.Revision)
+	if err != nil {
+		return fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)
+	}
+	notReady, err := op.look(ctx, record, false)
+	if err != nil {
+		return err
+	}
+	return notReady
+}
+
+func helmOptions(d target.Deployment) fleetyaml.Helm {
+	if d.Options.Helm == nil {
+		return fleetyaml.Helm{}
+	}
+	return *d.Options.Helm
+}

@@ -1,0 +1,132 @@
+// Package helm is the only room that knows the Helm SDK: it makes charts of
+// bundles, renders them, and observes, installs, upgrades and uninstalls
+// releases on a cluster.
+package helm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+)
+
+// fieldManager is the name under which Helm's writes stand in managedFields. By
+// default Helm takes the name of the program, which holds its version and would
+// make each release of the provider a new owner of every field.
+const fieldManager = "terraform-provider-fleet"
+
+//nolint:gochecknoglobals // guards Helm's own global, which must not be written twice while others read it
+var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldManager })
+
+// Waiter waits for objects on one cluster.
+type Waiter interface {
+	// WaitReady returns when all objects are ready, jobs only if jobs is set.
+	WaitReady(ctx context.Context, objects []*resource.Info, jobs bool) error
+	// Ready looks once and fails with what WaitReady would fail with now.
+	Ready(ctx context.Context, objects []*resource.Info, jobs bool) error
+	// WaitGone returns when none of the objects is there any more.
+	WaitGone(ctx context.Context, objects []*resource.Info) error
+}
+
+// Client performs release operations on one cluster. It is safe for concurrent
+// use; discovery and capabilities are read once.
+type Client struct {
+	getter  genericclioptions.RESTClientGetter
+	factory kube.Factory
+	waiter  Waiter
+	charts  *Charts
+
+	mu           sync.Mutex
+	capabilities *chartutil.Capabilities
+}
+
+// New makes a client of a cluster's connection. It dials nothing.
+func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Charts) *Client {
+	setFieldManager()
+	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts}
+}
+
+// Capabilities are what charts see as .Capabilities on this cluster.
+func (c *Client) Capabilities() (*chartutil.Capabilities, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.capabilities != nil {
+		return c.capabilities.Copy(), nil
+	}
+	discovery, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	version, err := discovery.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	apis, err := action.GetVersionSet(discovery)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
+	}
+	c.capabilities = &chartutil.Capabilities{
+		APIVersions: apis,
+		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+	}
+	return c.capabilities.Copy(), nil
+}
+
+// forgetCapabilities makes the next operation read them again, after an
+// operation that may have brought new kinds.
+func (c *Client) forgetCapabilities() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.capabilities = nil
+}
+
+// operation is what one Helm action on one namespace needs. Helm changes parts
+// of it while it runs, so each action gets its own.
+type operation struct {
+	config   *action.Configuration
+	client   *kubeClient
+	records  *recordDriver
+	redactor *redactor
+}
+
+func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
+	capabilities, err := c.Capabilities()
+	if err != nil {
+		return nil, err
+	}
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	silent := func(string, ...any) {}
+	secrets := &redactor{}
+	records := &recordDriver{learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace))}
+	client := &kubeClient{
+		Client: &kube.Client{Factory: c.factory, Namespace: namespace, Log: silent},
+		ctx:    ctx,
+		waiter: c.waiter,
+	}
+	return &operation{
+		client:   client,
+		records:  records,
+		redactor: secrets,
+		config: &action.Configuration{
+			RESTClientGetter: c.getter,
+			KubeClient:       client,
+			Releases:         storage.Init(records),
+			Capabilities:     capabilities,
+			Log:              silent,
+			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
+		},
+	}, nil
+}

@@ -1,0 +1,112 @@
+package helm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+const (
+	overlaysDir = "overlays/"
+	patchSuffix = "_patch"
+)
+
+// overlay lays overlays/NAME of the bundle over its files, for each name in
+// order. A file replaces or adds the file of the same path; NAME_patch.yaml
+// changes NAME.yaml. The overlays themselves are no manifests and are left out
+// (Fleet: internal/helmdeployer/render/patch/patch.go). Files of one overlay are
+// taken in the order of their names, so x.yaml is replaced before x_patch.yaml
+// changes it. A name without a folder does nothing, as in Fleet.
+func overlay(files []bundle.File, names []string) ([]bundle.File, error) {
+	content := make(map[string][]byte, len(files))
+	for _, file := range files {
+		if !strings.HasPrefix(file.Name, overlaysDir) {
+			content[file.Name] = file.Content
+		}
+	}
+	for _, name := range names {
+		prefix := overlaysDir + name + "/"
+		for _, file := range files {
+			relative, ok := strings.CutPrefix(file.Name, prefix)
+			if !ok {
+				continue
+			}
+			base, isPatch := patched(relative)
+			if !isPatch {
+				content[relative] = file.Content
+				continue
+			}
+			original, ok := content[base]
+			if !ok {
+				return nil, fmt.Errorf("%s changes %s, which the bundle does not hold", file.Name, base)
+			}
+			changed, err := patch(original, file.Content)
+			if err != nil {
+				return nil, fmt.Errorf("applying %s to %s: %w", file.Name, base, err)
+			}
+			content[base] = changed
+		}
+	}
+	laid := make([]bundle.File, 0, len(content))
+	for name, data := range content {
+		laid = append(laid, bundle.File{Name: name, Content: data})
+	}
+	slices.SortFunc(laid, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
+	return laid, nil
+}
+
+// patched turns "dir/x_patch.yaml" into "dir/x.yaml".
+func patched(name string) (string, bool) {
+	ext := path.Ext(name)
+	base, ok := strings.CutSuffix(strings.TrimSuffix(name, ext), patchSuffix)
+	return base + ext, ok
+}
+
+// patch applies a JSON patch (a list), or a strategic merge patch for built-in
+// kinds and a JSON merge patch for all others.
+func patch(original, change []byte) ([]byte, error) {
+	base, err := yaml.YAMLToJSON(original)
+	if err != nil {
+		return nil, fmt.Errorf("reading the original: %w", err)
+	}
+	diff, err := yaml.YAMLToJSON(change)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch: %w", err)
+	}
+	changed, err := applyPatch(base, diff)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(changed)
+}
+
+func applyPatch(base, diff []byte) ([]byte, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(diff), []byte("[")) {
+		operations, err := jsonpatch.DecodePatch(diff)
+		if err != nil {
+			return nil, fmt.Errorf("reading the JSON patch: %w", err)
+		}
+		return operations.Apply(base)
+	}
+	var object unstructured.Unstructured
+	if err := json.Unmarshal(base, &object.Object); err != nil {
+		return nil, fmt.Errorf("reading the original: %w", err)
+	}
+	known, err := scheme.Scheme.New(object.GroupVersionKind())
+	if err != nil {
+		// A kind without Go type has no merge strategy.
+		return jsonpatch.MergePatch(base, diff)
+	}
+	return strategicpatch.StrategicMergePatch(base, diff, known)
+}

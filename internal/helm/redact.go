@@ -1,0 +1,129 @@
+package helm
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// redactor keeps the values of Secrets out of error texts. An API server quotes
+// an object that it rejects, and Helm hands that on. It learns the values from
+// the manifests that an operation reads and writes.
+type redactor struct {
+	mu     sync.Mutex
+	values map[string]bool
+}
+
+// redacted stands where a value was.
+const redacted = "(sensitive value)"
+
+// shortest is the length from which a value is taken for a secret; replacing
+// shorter ones would only make the text unreadable.
+const shortest = 3
+
+// learn takes the values of all Secrets in a manifest. A manifest that cannot
+// be read has none that could have been sent.
+func (r *redactor) learn(manifest string) {
+	if !strings.Contains(manifest, "Secret") {
+		return
+	}
+	parsed, err := documents([]byte(manifest))
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, object := range parsed {
+		if object.GetKind() == "Secret" && object.GetAPIVersion() == "v1" {
+			r.learnSecret(object)
+		}
+	}
+}
+
+func (r *redactor) learnSecret(object *unstructured.Unstructured) {
+	if r.values == nil {
+		r.values = map[string]bool{}
+	}
+	for _, field := range []string{"data", "stringData"} {
+		entries, _, err := unstructured.NestedMap(object.Object, field)
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			text, ok := entry.(string)
+			if !ok {
+				continue
+			}
+			r.add(text)
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+				r.add(string(decoded))
+			}
+			r.add(base64.StdEncoding.EncodeToString([]byte(text)))
+		}
+	}
+}
+
+// add takes a value as it is and as it stands inside JSON.
+func (r *redactor) add(value string) {
+	if len(value) < shortest {
+		return
+	}
+	r.values[value] = true
+	if quoted, err := json.Marshal(value); err == nil {
+		r.values[string(quoted[1:len(quoted)-1])] = true
+	}
+}
+
+// redact words err without the values.
+func (r *redactor) redact(err error) error {
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	values := make([]string, 0, len(r.values))
+	for value := range r.values {
+		values = append(values, value)
+	}
+	// The longest first: one value can be part of another.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	text := err.Error()
+	for _, value := range values {
+		text = strings.ReplaceAll(text, value, redacted)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &redactedError{text: text, err: err}
+}
+
+// redactedError has the type of its cause and another text.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.err }
+
+// learning is a post-renderer that learns from what passes through it.
+type learning struct {
+	redactor *redactor
+	next     interface {
+		Run(rendered *bytes.Buffer) (*bytes.Buffer, error)
+	}
+}
+
+func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	l.redactor.learn(rendered.String())
+	if l.next == nil {
+		return rendered, nil
+	}
+	return l.next.Run(rendered)
+}

@@ -1,0 +1,305 @@
+package helm_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+const chartYAML = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
+
+// deployment makes a deployment of files; each call is a bundle of its own.
+func deployment(files map[string]string, change func(*target.Deployment)) target.Deployment {
+	b := &bundle.Bundle{Name: "b", Digest: "v1-0123456789abcdef0123456789abcdef"}
+	for name, content := range files {
+		b.Files = append(b.Files, bundle.File{Name: name, Content: []byte(content)})
+	}
+	d := target.Deployment{Cluster: "c", Release: "b", Namespace: "ns", Bundle: b, Digest: "v1-fedcba9876543210fedcba9876543210"}
+	if change != nil {
+		change(&d)
+	}
+	return d
+}
+
+func configMap(name, data string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  key: " + data + "\n"
+}
+
+func TestRenderObjects(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		deployment target.Deployment
+		chart      string
+		version    string
+		want       []string
+	}{
+		"chart at the root": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("{{ .Release.Name }}-a", "x")}, nil),
+			chart:      "web", version: "1.2.3", want: []string{"ConfigMap/ns/b-a"},
+		},
+		"chart in a folder, the rest ignored": {
+			deployment: deployment(map[string]string{
+				"charts/web/Chart.yaml": chartYAML, "charts/web/templates/a.yaml": configMap("a", "x"), "other.yaml": configMap("other", "x"),
+			}, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{Chart: "charts/web"} }),
+			chart: "web", version: "1.2.3", want: []string{"ConfigMap/ns/a"},
+		},
+		"raw manifests": {
+			deployment: deployment(map[string]string{
+				"a.yaml":          configMap("a", "'{{ not a template }}'") + "---\n# empty\n---\n" + configMap("a2", "y"),
+				"sub/b.yml":       "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: role\n",
+				"c.json":          `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`,
+				"notes.txt":       "no manifest",
+				"values.yaml":     "no: object\n",
+				"own/fleet.yaml":  "name: own\n",
+				"own/x.yaml":      configMap("nested", "x"),
+				"templates/t.yml": configMap("{{ .Release.Namespace }}-t", "z"),
+			}, nil),
+			chart: "b", version: "0.0.0+0123456789ab",
+			want: []string{"ConfigMap/ns/a", "ConfigMap/ns/a2", "ConfigMap/ns/ns-t", "Namespace/made", "rbac.authorization.k8s.io/ClusterRole/role"},
+		},
+		"forced namespace": {
+			deployment: deployment(map[string]string{"a.yaml": strings.Replace(configMap("a", "x"), "  name: a", "  name: a\n  namespace: elsewhere", 1)},
+				func(d *target.Deployment) { d.Options.Namespace = "ns" }),
+			chart: "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/ns/a"},
+		},
+		"own namespace": {
+			deployment: deployment(map[string]string{"a.yaml": strings.Replace(configMap("a", "x"), "  name: a", "  name: a\n  namespace: elsewhere", 1)}, nil),
+			chart:      "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/elsewhere/a"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rendering, err := new(helm.Charts).Render(test.deployment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := map[string]bool{}
+			for key, hash := range rendering.Hashes() {
+				keys[key] = len(hash) == 12
+			}
+			want := map[string]bool{}
+			for _, key := range test.want {
+				want[key] = true
+			}
+			if diff := cmp.Diff(want, keys); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if rendering.Chart != test.chart || rendering.Version != test.version {
+				t.Errorf("chart %s %s, want %s %s", rendering.Chart, rendering.Version, test.chart, test.version)
+			}
+			if rendering.Irreproducible != "" {
+				t.Errorf("irreproducible: %s", rendering.Irreproducible)
+			}
+		})
+	}
+}
+
+func TestRenderErrors(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		deployment target.Deployment
+		want       string
+	}{
+		"template": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail "no good" }}`}, nil),
+			want:       "no good",
+		},
+		"chart folder without a chart": {
+			deployment: deployment(map[string]string{"a.yaml": "a: b"}, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{Chart: "nowhere"} }),
+			want:       "nowhere",
+		},
+		"raw file that is no YAML": {
+			deployment: deployment(map[string]string{"bad.yaml": "a: [b"}, nil),
+			want:       "bad.yaml",
+		},
+		"overlay patch without its file": {
+			deployment: deployment(map[string]string{"overlays/o/x_patch.yaml": "a: b"}, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: []string{"o"}} }),
+			want:       "overlays/o/x_patch.yaml changes x.yaml",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := new(helm.Charts).Render(test.deployment)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v does not say %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRenderRefusesClusterScopedInForcedNamespace(t *testing.T) {
+	t.Parallel()
+	d := deployment(map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n"},
+		func(d *target.Deployment) { d.Options.Namespace = "ns" })
+	_, err := new(helm.Charts).Render(d)
+	var refused *helm.ClusterScopedError
+	if !errors.As(err, &refused) {
+		t.Fatalf("got %v, want a ClusterScopedError", err)
+	}
+	if diff := cmp.Diff(helm.ClusterScopedError{Kind: "Namespace", Name: "other", Namespace: "ns"}, *refused); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOverlays(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"web.yaml":                        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 1\n  template:\n    spec:\n      containers:\n      - name: a\n        image: one\n      - name: b\n        image: two\n",
+		"cm.yaml":                         configMap("cm", "base"),
+		"overlays/scale/web_patch.yaml":   "spec:\n  replicas: 3\n  template:\n    spec:\n      containers:\n      - name: b\n        image: three\n",
+		"overlays/replace/cm.yaml":        configMap("cm", "replaced"),
+		"overlays/list/web_patch.yaml":    "- op: remove\n  path: /spec/replicas\n",
+		"overlays/add/extra.yaml":         configMap("extra", "x"),
+		"overlays/custom/thing.yaml":      "apiVersion: example.com/v1\nkind: Thing\nmetadata:\n  name: t\nspec:\n  list: [1, 2]\n",
+		"overlays/merge/thing_patch.yaml": "spec:\n  list: [3]\n",
+	}
+	tests := map[string]struct {
+		overlays []string
+		like     map[string]string
+	}{
+		"none":             {like: map[string]string{"web.yaml": files["web.yaml"], "cm.yaml": files["cm.yaml"]}},
+		"no such folder":   {overlays: []string{"nothing"}, like: map[string]string{"web.yaml": files["web.yaml"], "cm.yaml": files["cm.yaml"]}},
+		"replace and add":  {overlays: []string{"replace", "add"}, like: map[string]string{"web.yaml": files["web.yaml"], "cm.yaml": configMap("cm", "replaced"), "e.yaml": configMap("extra", "x")}},
+		"strategic merge":  {overlays: []string{"scale"}, like: map[string]string{"web.yaml": strings.NewReplacer("replicas: 1", "replicas: 3", "image: two", "image: three").Replace(files["web.yaml"]), "cm.yaml": files["cm.yaml"]}},
+		"JSON patch":       {overlays: []string{"list"}, like: map[string]string{"web.yaml": strings.Replace(files["web.yaml"], "  replicas: 1\n", "", 1), "cm.yaml": files["cm.yaml"]}},
+		"JSON merge patch": {overlays: []string{"custom", "merge"}, like: map[string]string{"web.yaml": files["web.yaml"], "cm.yaml": files["cm.yaml"], "t.yaml": strings.Replace(files["overlays/custom/thing.yaml"], "[1, 2]", "[3]", 1)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := new(helm.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: test.overlays} }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := new(helm.Charts).Render(deployment(test.like, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Hashes(), got.Hashes()); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIrreproducible(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		template string
+		values   map[string]any
+		files    map[string]string
+		want     string // "" for a chart that always renders alike
+	}{
+		"plain":                  {template: `{{ .Values.now }}{{ .Release.Name }}{{ "now" }}{{/* now */}}`, values: map[string]any{"now": "x"}},
+		"clock":                  {template: `{{ now | quote }}`, want: "now"},
+		"random":                 {template: `{{ randAlphaNum 5 }}`, want: "randAlphaNum"},
+		"certificate":            {template: `{{ $ca := genCA "x" 1 }}{{ $ca.Cert | b64enc }}`, want: "genCA"},
+		"cluster":                {template: `{{ lookup "v1" "Secret" "" "" | len }}`, want: "lookup"},
+		"in a branch not taken":  {template: `{{ if .Values.on }}{{ uuidv4 }}{{ end }}`, want: "uuidv4"},
+		"in parentheses":         {template: `{{ printf "%s" (now | date "2006") }}`, want: "now"},
+		"capabilities":           {template: `{{ .Capabilities.KubeVersion.Minor }}`, want: "Capabilities"},
+		"capabilities by index":  {template: `{{ (index . "Capabilities").KubeVersion.Minor }}`, want: "Capabilities"},
+		"revision from the root": {template: `{{ $.Release.Revision }}`, want: "Revision"},
+		"first install":          {template: `{{ if .Release.IsInstall }}a{{ end }}`, want: "IsInstall"},
+		"map order":              {template: `{{ keys .Values | join "," }}`, want: "keys"},
+		"everything at once":     {template: `{{ toYaml . | sha256sum }}`, want: "another cluster"},
+		"value not run":          {template: `{{ .Values.text | quote }}`, values: map[string]any{"text": "{{ now }}"}},
+		"value run by tpl":       {template: `{{ tpl .Values.text . }}`, values: map[string]any{"text": "{{ now }}"}, want: "now"},
+		"value run by tpl, fine": {template: `{{ tpl .Values.text . }}`, values: map[string]any{"text": "{{ .Release.Name }}"}},
+		"file run by tpl":        {template: `{{ tpl (.Files.Get "f.txt") . }}`, files: map[string]string{"f.txt": "{{ uuidv4 }}"}, want: "uuidv4"},
+		"in a subchart": {
+			template: `x`, want: "randAlpha",
+			files: map[string]string{"charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/sub/templates/_h.tpl": `{{ define "h" }}{{ randAlpha 3 }}{{ end }}`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "'x'") + "  t: |\n    " + test.template + "\n"}
+			maps.Copy(files, test.files)
+			rendering, err := new(helm.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{Values: test.values} }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (test.want == "") != (rendering.Irreproducible == "") || !strings.Contains(rendering.Irreproducible, test.want) {
+				t.Errorf("got %q, want it to name %q", rendering.Irreproducible, test.want)
+			}
+		})
+	}
+}
+
+func TestSecretsShowNoContentHash(t *testing.T) {
+	t.Parallel()
+	secret := func(value string) map[string]string {
+		return map[string]string{"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: " + value + "\n"}
+	}
+	one, err := new(helm.Charts).Render(deployment(secret("one"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := new(helm.Charts).Render(deployment(secret("two"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(one.Hashes(), two.Hashes()); diff != "" {
+		t.Errorf("the hash of a secret tells its content:\n%s", diff)
+	}
+}
+
+// Helm prunes subcharts in the chart it renders. If two deployments shared one,
+// the first would decide for the second.
+func TestDeploymentsShareNoChart(t *testing.T) {
+	t.Parallel()
+	charts := new(helm.Charts)
+	files := map[string]string{
+		"Chart.yaml":                   chartYAML + "dependencies:\n- name: sub\n  version: 1.0.0\n  condition: sub.enabled\n",
+		"charts/sub/Chart.yaml":        "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+		"charts/sub/templates/cm.yaml": configMap("sub", "x"),
+		"templates/cm.yaml":            configMap("main", "x"),
+	}
+	shared := deployment(files, nil).Bundle
+	var running sync.WaitGroup
+	for i := range 20 {
+		running.Go(func() {
+			enabled := i%2 == 0
+			rendering, err := charts.Render(target.Deployment{
+				Cluster: "c", Release: "b", Namespace: "ns", Bundle: shared,
+				Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Values: map[string]any{"sub": map[string]any{"enabled": enabled}}}},
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, got := rendering.Hashes()["ConfigMap/ns/sub"]; got != enabled {
+				t.Errorf("subchart rendered: %t, enabled: %t", got, enabled)
+			}
+		})
+	}
+	running.Wait()
+}
+
+func TestLargeNumbersStayWhole(t *testing.T) {
+	t.Parallel()
+	one, err := new(helm.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740993}\n"}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := new(helm.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740992}\n"}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Hashes()["example.com/T/ns/t"] == two.Hashes()["example.com/T/ns/t"] {
+		t.Error("two numbers beyond 2^53 became one")
+	}
+}
