@@ -1,0 +1,86 @@
+// Package deploy carries deployments out on many clusters at once: it looks at
+// each cluster, lets the core decide, acts, and says truthfully what came of it.
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Cluster performs release operations on one cluster.
+type Cluster interface {
+	// Look reads what is there. An error never means that something is not.
+	Look(ctx context.Context) (release.Snapshot, error)
+	// Release reads the newest record of one release, nil when there is none.
+	Release(ctx context.Context, namespace, name string) (*release.Observed, error)
+	// Ready says why the objects of a release are not ready, nil if they are.
+	Ready(ctx context.Context, observed release.Observed) error
+	// Write carries out an action other than Uninstall.
+	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
+	// Uninstall removes a release and returns when it is gone. Objects whose
+	// keys are in spare stay.
+	Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) error
+}
+
+// Clusters finds a cluster by its name. It fails when the cluster is not known
+// or its connection cannot be read, and dials nothing.
+type Clusters func(name string) (Cluster, error)
+
+// Engine runs operations on clusters, never more at once than it was made for.
+type Engine struct {
+	clusters Clusters
+	slots    *semaphore.Weighted
+}
+
+// New makes an engine that keeps at most parallelism operations in flight, over
+// all calls.
+func New(clusters Clusters, parallelism int) *Engine {
+	return &Engine{clusters: clusters, slots: semaphore.NewWeighted(int64(parallelism))}
+}
+
+// Record is what is known of one deployment after it was carried out or looked
+// at.
+type Record struct {
+	Release   string
+	Namespace string
+	Chart     string
+	Version   string
+	// Digest is that of the deployment on the cluster, "" when the release
+	// there is not one of this provider.
+	Digest  string
+	State   status.State
+	Message string
+	// Objects maps the key of each rendered object to a short hash.
+	Objects map[string]string
+}
+
+// Equal says whether two records are the same.
+func (r Record) Equal(other Record) bool {
+	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects)
+}
+
+// Failure is one deployment that did not come out as wanted.
+type Failure struct {
+	Cluster string
+	Bundle  string
+	// Doing is what was being done, such as "installing".
+	Doing string
+	Err   error
+}
+
+// slot waits for one of the operations that may be in flight.
+func (e *Engine) slot(ctx context.Context) (func(), error) {
+	if err := e.slots.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("not started: %w", err)
+	}
+	return func() { e.slots.Release(1) }, nil
+}
