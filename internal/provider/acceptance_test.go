@@ -1,0 +1,404 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// builtProvider builds the provider once for all tests of the process and
+// answers the folder it is in.
+//
+//nolint:gochecknoglobals // built at most once and never changed
+var builtProvider = sync.OnceValues(func() (string, error) {
+	dir, err := filepath.Abs("../../.build/acceptance")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-fleet"), "../..")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the provider: %w\n%s", err, output)
+	}
+	return dir, nil
+})
+
+// workspace is a folder with a configuration in which the real CLI runs the
+// built provider, each command in processes of its own.
+type workspace struct {
+	dir string
+	cli string
+	env []string
+}
+
+func newWorkspace(t *testing.T) *workspace {
+	t.Helper()
+	testenv.Require(t)
+	bin, err := builtProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli, err := testenv.TerraformCLI(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "terraformrc")
+	overrides := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n    %q = %q\n  }\n  direct {}\n}\n",
+		"registry.terraform.io/agentless-fleet/fleet", bin, "registry.opentofu.org/agentless-fleet/fleet", bin)
+	if err := os.WriteFile(config, []byte(overrides), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &workspace{dir: dir, cli: cli, env: append(os.Environ(),
+		"TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
+}
+
+// write writes a file of the configuration.
+func (w *workspace) write(t *testing.T, name, content string) {
+	t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure writes the configuration itself.
+func (w *workspace) configure(t *testing.T, parts ...string) {
+	t.Helper()
+	header := "terraform {\n  required_providers {\n    fleet = { source = \"agentless-fleet/fleet\" }\n  }\n}\n"
+	w.write(t, "main.tf", header+strings.Join(parts, "\n"))
+}
+
+// try runs a command and answers what it printed, lines joined as a person
+// reads them.
+func (w *workspace) try(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, w.cli, append(args, "-no-color")...)
+	command.Dir, command.Env = w.dir, w.env
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	err := command.Run()
+	return output.String(), err
+}
+
+// run runs a command that must succeed.
+func (w *workspace) run(t *testing.T, args ...string) string {
+	t.Helper()
+	output, err := w.try(t, args...)
+	if err != nil {
+		t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return output
+}
+
+func (w *workspace) apply(t *testing.T) {
+	t.Helper()
+	w.run(t, "apply", "-auto-approve", "-input=false")
+}
+
+// fail runs a command that must fail and say all of want.
+func (w *workspace) fail(t *testing.T, args []string, want ...string) string {
+	t.Helper()
+	output, err := w.try(t, args...)
+	if err == nil {
+		t.Fatalf("terraform %s succeeded:\n%s", strings.Join(args, " "), output)
+	}
+	text := unwrapped(output)
+	for _, part := range want {
+		if !strings.Contains(text, part) {
+			t.Errorf("terraform %s does not say %q:\n%s", strings.Join(args, " "), part, output)
+		}
+	}
+	return output
+}
+
+// unwrapped undoes the line breaks and frames of the CLI.
+func unwrapped(output string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(output)), " ")
+}
+
+// expectEmptyPlan plans and wants nothing to do.
+func (w *workspace) expectEmptyPlan(t *testing.T) string {
+	t.Helper()
+	output, err := w.try(t, "plan", "-detailed-exitcode", "-input=false")
+	if err != nil {
+		t.Fatalf("the plan is not empty: %v\n%s", err, output)
+	}
+	return output
+}
+
+// plannedChanges plans and answers the deployments that are added (+), changed
+// (~) and removed (-), sorted.
+func (w *workspace) plannedChanges(t *testing.T) []string {
+	t.Helper()
+	w.run(t, "plan", "-out=tfplan", "-input=false")
+	type deployments struct {
+		Deployments map[string]json.RawMessage `json:"deployments"`
+	}
+	var plan struct {
+		ResourceChanges []struct {
+			Type   string `json:"type"`
+			Change struct {
+				Before deployments `json:"before"`
+				After  deployments `json:"after"`
+			} `json:"change"`
+		} `json:"resource_changes"`
+	}
+	shown := w.run(t, "show", "-json", "tfplan")
+	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&plan); err != nil {
+		t.Fatalf("reading the plan: %v\n%s", err, shown)
+	}
+	var lines []string
+	for _, resource := range plan.ResourceChanges {
+		if resource.Type != "fleet_cluster_target" {
+			continue
+		}
+		before, after := resource.Change.Before.Deployments, resource.Change.After.Deployments
+		for key, deployment := range after {
+			switch previous, had := before[key]; {
+			case !had:
+				lines = append(lines, "+ "+key)
+			case !bytes.Equal(previous, deployment):
+				lines = append(lines, "~ "+key)
+			}
+		}
+		for key := range before {
+			if _, stays := after[key]; !stays {
+				lines = append(lines, "- "+key)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// attribute reads an attribute of the only target in state.
+func (w *workspace) attribute(t *testing.T, name string, into any) {
+	t.Helper()
+	var state struct {
+		Values struct {
+			RootModule struct {
+				Resources []struct {
+					Type   string                     `json:"type"`
+					Values map[string]json.RawMessage `json:"values"`
+				} `json:"resources"`
+			} `json:"root_module"`
+		} `json:"values"`
+	}
+	shown := w.run(t, "show", "-json")
+	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&state); err != nil {
+		t.Fatalf("reading the state: %v\n%s", err, shown)
+	}
+	for _, resource := range state.Values.RootModule.Resources {
+		if resource.Type != "fleet_cluster_target" {
+			continue
+		}
+		if err := json.Unmarshal(resource.Values[name], into); err != nil {
+			t.Fatalf("reading the attribute %s: %v", name, err)
+		}
+		return
+	}
+	t.Fatalf("no target in state:\n%s", shown)
+}
+
+// states are the states of the deployments in Terraform's state.
+func (w *workspace) states(t *testing.T) map[string]string {
+	t.Helper()
+	var deployments map[string]struct {
+		State string `json:"state"`
+	}
+	w.attribute(t, "deployments", &deployments)
+	states := map[string]string{}
+	for key, deployment := range deployments {
+		states[key] = deployment.State
+	}
+	return states
+}
+
+// site is a set of clusters with a namespace that one test has to itself.
+type site struct {
+	env       *testenv.Env
+	namespace string
+}
+
+func newSite(t *testing.T, env *testenv.Env) *site {
+	t.Helper()
+	s := &site{env: env, namespace: "test-" + rand.String(6)}
+	t.Cleanup(func() {
+		for i := range env.Contexts() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+			defer cancel()
+			err := s.client(t, i).CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Logf("removing the namespace of the test: %v", err)
+			}
+		}
+	})
+	return s
+}
+
+func (s *site) client(t *testing.T, i int) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.env.Cluster(i).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// provider is the provider block: clusters a, b and c, with the labels given
+// for each.
+func (s *site) provider(extra string, labels ...string) string {
+	var block strings.Builder
+	fmt.Fprintf(&block, "provider \"fleet\" {\n  owner = %q\n%s\n  clusters = {\n", s.namespace, extra)
+	for i, label := range labels {
+		if label == "" {
+			continue
+		}
+		fmt.Fprintf(&block, "    %c = { config_path = %q, config_context = %q, labels = { %s } }\n",
+			'a'+i, s.env.Kubeconfig(), s.env.Contexts()[i], label)
+	}
+	block.WriteString("  }\n}\n")
+	return block.String()
+}
+
+// bundle is a fleet_bundle with one config map.
+func (s *site) bundle(name, value string) string { return s.bundleOf(name, configMap(name, value)) }
+
+// workload is a fleet_bundle with one deployment.
+func (s *site) workload(name string) string {
+	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
+		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")
+}
+
+func (s *site) bundleOf(name, manifest string) string {
+	return fmt.Sprintf("resource \"fleet_bundle\" %q {\n  name = %q\n  default_namespace = %q\n  files = { \"m.yaml\" = <<-Y\n%s    Y\n  }\n}\n",
+		name, name, s.namespace, indent(manifest))
+}
+
+func configMap(name, value string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  key: \"" + value + "\"\n"
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+// target is the fleet_cluster_target "all" over the label on=yes.
+func target(extra string, bundles ...string) string {
+	return fmt.Sprintf("resource \"fleet_cluster_target\" \"all\" {\n  name = \"all\"\n  bundles = [%s]\n  targets = [{ cluster_selector = { match_labels = { on = \"yes\" } } }]\n%s\n}\n",
+		strings.Join(bundles, ", "), extra)
+}
+
+// record is one release record on a cluster.
+type record struct {
+	uid      string
+	revision string
+	status   string
+}
+
+// releases are the newest records of the test's releases on cluster i.
+func (s *site) releases(t *testing.T, i int) map[string]record {
+	t.Helper()
+	secrets, err := s.client(t, i).CoreV1().Secrets(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm,status!=superseded"})
+	if err != nil {
+		t.Fatalf("listing releases: %v", err)
+	}
+	found := map[string]record{}
+	for _, secret := range secrets.Items {
+		found[secret.Labels["name"]] = record{
+			uid: string(secret.UID), revision: secret.Labels["version"], status: secret.Labels["status"],
+		}
+	}
+	return found
+}
+
+// expectReleases wants exactly these releases on cluster i.
+func (s *site) expectReleases(t *testing.T, i int, names ...string) {
+	t.Helper()
+	got := slices.Sorted(maps.Keys(s.releases(t, i)))
+	if !slices.Equal(got, names) {
+		t.Errorf("cluster %s has the releases %q, want %q", s.env.Contexts()[i], got, names)
+	}
+}
+
+// expectNothing wants neither releases nor objects of releases on cluster i.
+func (s *site) expectNothing(t *testing.T, i int) {
+	t.Helper()
+	s.expectReleases(t, i)
+	managed := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"}
+	client := s.client(t, i)
+	configMaps, err := client.CoreV1().ConfigMaps(s.namespace).List(t.Context(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments, err := client.AppsV1().Deployments(s.namespace).List(t.Context(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	services, err := client.CoreV1().Services(s.namespace).List(t.Context(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := len(configMaps.Items) + len(deployments.Items) + len(services.Items); left > 0 {
+		t.Errorf("%d objects are left on cluster %s", left, s.env.Contexts()[i])
+	}
+}
+
+// value reads the config map of a bundle made by site.bundle.
+func (s *site) value(t *testing.T, i int, name string) string {
+	t.Helper()
+	found, err := s.client(t, i).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Data["key"]
+}
+
+// stop makes a cluster unreachable, or skips the test where that cannot be done.
+func stop(t *testing.T, cluster *testenv.Cluster) {
+	t.Helper()
+	if err := cluster.Stop(t.Context()); errors.Is(err, testenv.ErrExternal) {
+		t.Skip("existing clusters cannot be stopped")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(t *testing.T, cluster *testenv.Cluster) {
+	t.Helper()
+	if err := cluster.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, condition); err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}

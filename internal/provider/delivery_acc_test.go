@@ -1,0 +1,194 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TF_ACC") == "" {
+		os.Exit(m.Run())
+	}
+	// The test framework would download a CLI if none were named.
+	ctx := context.Background()
+	cli, err := testenv.TerraformCLI(ctx, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	settings := map[string]string{"TF_ACC_TERRAFORM_PATH": cli, "CHECKPOINT_DISABLE": "1"}
+	if filepath.Base(cli) == "tofu" {
+		settings["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
+	}
+	for name, value := range settings {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// factories run the provider inside the test, where the race detector sees it.
+func factories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"fleet": providerserver.NewProtocol6WithError(provider.New("test")()),
+	}
+}
+
+const all = "fleet_cluster_target.all"
+
+var digestPattern = regexp.MustCompile(`^v1-[0-9a-f]{32}$`)
+
+func deploymentAt(key, attribute string) tfjsonpath.Path {
+	return tfjsonpath.New("deployments").AtMapKey(key).AtMapKey(attribute)
+}
+
+// The five steps of the demo, inside one process.
+func TestAccFiveSteps(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, testenv.Shared(t))
+	git := gittest.New(t, gittest.Options{})
+	content := map[string]string{
+		"apps/web/fleet.yaml": "defaultNamespace: " + s.namespace + "\nhelm:\n  releaseName: web\n  values:\n    replicas: 1\n    from: ${ .ClusterName }\n" +
+			"targetCustomizations:\n- name: prod\n  clusterSelector:\n    matchLabels:\n      env: prod\n  helm:\n    values:\n      replicas: 3\n",
+		"apps/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"apps/web/templates/web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  annotations:\n    from: {{ .Values.from }}\nspec:\n  replicas: {{ .Values.replicas }}\n" +
+			"  selector:\n    matchLabels: {app: web}\n  template:\n    metadata:\n      labels: {app: web}\n    spec:\n      containers:\n      - {name: web, image: registry.k8s.io/pause:3.10}\n",
+		"apps/raw/fleet.yaml": "name: raw\ndefaultNamespace: " + s.namespace + "\n",
+		"apps/raw/cm.yaml":    configMap("raw", "blue"),
+	}
+	commit := func() {
+		if _, err := git.Commit(t.Context(), "fleet", "main", "Content", content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit()
+	repo := fmt.Sprintf("resource \"fleet_gitrepo\" \"apps\" {\n  name = \"apps\"\n  repo = %q\n  branch = \"main\"\n  paths = [\"apps/*\"]\n}\n", git.URL("fleet"))
+	config := func(labels ...string) string {
+		return s.provider("", labels...) + repo + s.bundle("banner", "x") + target("", "fleet_gitrepo.apps.bundles", "fleet_bundle.banner.bundles")
+	}
+	dev, prod := on+`, env = "dev"`, on+`, env = "prod"`
+	releases := func(i int, names ...string) resource.TestCheckFunc {
+		return func(*terraform.State) error { s.expectReleases(t, i, names...); return nil }
+	}
+
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy: func(*terraform.State) error {
+			for i := range 3 {
+				s.expectNothing(t, i)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{
+				Config: config(dev, prod, prod),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectKnownValue(all, deploymentAt("a/apps-apps-web", "digest"), knownvalue.StringRegexp(digestPattern)),
+					plancheck.ExpectKnownValue(all, deploymentAt("a/apps-apps-web", "release"), knownvalue.StringExact("web")),
+					plancheck.ExpectUnknownValue(all, deploymentAt("a/apps-apps-web", "state")),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+9 ~0 -0 =0")),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("objects").AtMapKey("c/raw"), knownvalue.MapSizeExact(1)),
+					plancheck.ExpectUnknownValue("fleet_gitrepo.apps", tfjsonpath.New("commit")),
+				}},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(all, deploymentAt("c/apps-apps-web", "state"), knownvalue.StringExact("Ready")),
+					statecheck.ExpectKnownValue(all, tfjsonpath.New("ready_clusters"), knownvalue.StringExact("3/3")),
+				},
+				Check: resource.ComposeTestCheckFunc(
+					releases(0, "banner", "raw", "web"), releases(1, "banner", "raw", "web"), releases(2, "banner", "raw", "web"),
+					func(*terraform.State) error { return s.expectWeb(t, 0, 1, "a") },
+					func(*terraform.State) error { return s.expectWeb(t, 1, 3, "b") },
+				),
+			},
+			{
+				Config:             config(dev, prod, prod),
+				PlanOnly:           true,
+				ExpectNonEmptyPlan: false,
+			},
+			{
+				PreConfig: func() {
+					content["apps/raw/cm.yaml"] = configMap("raw", "green")
+					commit()
+				},
+				Config: config(dev, prod, prod),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("fleet_gitrepo.apps", plancheck.ResourceActionUpdate),
+					plancheck.ExpectResourceAction("fleet_bundle.banner", plancheck.ResourceActionNoop),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~3 -0 =6")),
+					plancheck.ExpectUnknownValue(all, deploymentAt("b/raw", "state")),
+					plancheck.ExpectKnownValue(all, deploymentAt("b/apps-apps-web", "state"), knownvalue.StringExact("Ready")),
+				}},
+				Check: func(*terraform.State) error {
+					for i := range 3 {
+						if got := s.value(t, i, "raw"); got != "green" {
+							return fmt.Errorf("cluster %d has the value %q", i, got)
+						}
+					}
+					return nil
+				},
+			},
+			{
+				Config: config(dev, prod, `on = "no"`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("deployments"), knownvalue.MapSizeExact(6)),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~0 -3 =6")),
+				}},
+				Check: func(*terraform.State) error { s.expectNothing(t, 2); return nil },
+			},
+		},
+	})
+}
+
+// A cluster whose address another resource makes in the same apply.
+func TestAccUnknownHost(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	s := newSite(t, env)
+	late := env.Cluster(2)
+	made := fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %q\n}\n", late.Host())
+	entry := fmt.Sprintf("c = { host = terraform_data.late.output, cluster_ca_certificate = <<-CA\n%sCA\n token = %q, labels = { on = \"yes\" } }\n",
+		string(late.CACertificate()), late.Token())
+	if late.Token() == "" {
+		t.Skip("the cluster of this context is not reached by a token")
+	}
+	config := strings.Replace(s.provider("", on, on), "clusters = {", "clusters = {\n"+entry, 1) +
+		made + s.bundle("one", "x") + target("", "fleet_bundle.one.bundles")
+
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				Config: config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectKnownValue(all, deploymentAt("c/one", "digest"), knownvalue.StringRegexp(digestPattern)),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("objects").AtMapKey("a/one"), knownvalue.MapSizeExact(1)),
+					plancheck.ExpectUnknownValue(all, tfjsonpath.New("objects").AtMapKey("c/one")),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+3 ~0 -0 =0")),
+				}},
+				Check: func(*terraform.State) error { s.expectReleases(t, 2, "one"); return nil },
+			},
+			{Config: config, PlanOnly: true},
+		},
+		CheckDestroy: func(*terraform.State) error { s.expectNothing(t, 2); return nil },
+	})
+}

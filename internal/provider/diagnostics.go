@@ -1,0 +1,172 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// sentence words an error as a sentence.
+func sentence(err error) string {
+	text := err.Error()
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// addSourceError reports that bundles could not be made, at the attribute the
+// cause belongs to.
+func addSourceError(diags *diag.Diagnostics, name string, err error) {
+	at, next := path.Root("repo"), "Nothing was changed on any cluster."
+	var (
+		noMatch *bundle.NoMatchError
+		invalid *fleetyaml.Error
+	)
+	switch {
+	case errors.As(err, &noMatch):
+		at = path.Root("paths")
+	case errors.As(err, &invalid):
+		at = path.Root("paths")
+		next += " Correct the file and plan again."
+	}
+	diags.AddAttributeError(at, fmt.Sprintf("Cannot make bundles of %s", name), sentence(err)+"\n\n"+next)
+}
+
+// addProblems reports what is worth knowing about files that were read.
+func addProblems(diags *diag.Diagnostics, name string, problems []fleetyaml.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	lines := make([]string, len(problems))
+	for i, problem := range problems {
+		lines[i] = "  - " + problem.String()
+	}
+	diags.AddWarning(fmt.Sprintf("Bundles of %s may not be what was meant", name), strings.Join(lines, "\n"))
+}
+
+// cause is what several failures have in common.
+type cause struct {
+	text     string
+	failures []deploy.Failure
+}
+
+// groupByCause puts failures with the same cause together, in the order in
+// which causes first appear.
+func groupByCause(failures []deploy.Failure) []cause {
+	var causes []cause
+	for _, failure := range failures {
+		text := causeText(failure.Err)
+		i := slices.IndexFunc(causes, func(c cause) bool { return c.text == text })
+		if i < 0 {
+			causes = append(causes, cause{text: text})
+			i = len(causes) - 1
+		}
+		causes[i].failures = append(causes[i].failures, failure)
+	}
+	return causes
+}
+
+// causeText is the text of an error without the cluster it happened on, so that
+// one cause on many clusters reads alike.
+func causeText(err error) string {
+	if unreachable, ok := errors.AsType[*status.UnreachableError](err); ok {
+		return fmt.Sprintf("the cluster does not answer (%v)", unreachable.Err)
+	}
+	if denied, ok := errors.AsType[*status.DeniedError](err); ok {
+		return fmt.Sprintf("the cluster refuses the request (%v)", denied.Err)
+	}
+	return err.Error()
+}
+
+// advice says what to do next about an error.
+func advice(err error) string {
+	var (
+		unreachable *status.UnreachableError
+		denied      *status.DeniedError
+		foreign     *release.ForeignError
+		missing     *MissingClusterError
+	)
+	switch {
+	case errors.As(err, &unreachable):
+		return "Bring the cluster back, or take it out of the target's rules, and apply again."
+	case errors.As(err, &denied):
+		return "Check the credentials of the cluster and the rights of its user, and apply again."
+	case errors.As(err, &foreign):
+		return "Set take_ownership = true on the target to take the release over, or choose another release name."
+	case errors.As(err, &missing):
+		return "Put the cluster's entry back for one apply, or set on_missing = \"forget\" on the provider."
+	}
+	return "Correct the cause and apply again: only what failed is tried again."
+}
+
+// keysOf lists the deployments of failures.
+func keysOf(failures []deploy.Failure) string {
+	keys := make([]string, len(failures))
+	for i, failure := range failures {
+		keys[i] = failure.Cluster
+		if failure.Bundle != "" {
+			keys[i] = target.Key(failure.Cluster, failure.Bundle)
+		}
+	}
+	return strings.Join(slices.Compact(keys), ", ")
+}
+
+// addFailures reports deployments that failed, one diagnostic for each cause.
+// records is what is true now.
+func addFailures(diags *diag.Diagnostics, name string, outcome deploy.Outcome) {
+	for _, cause := range groupByCause(outcome.Failures) {
+		first := cause.failures[0]
+		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, keysOf(cause.failures))
+		if count := len(cause.failures); count > 1 {
+			summary = fmt.Sprintf("Target %s: %d deployments failed", name, count)
+		}
+		detail := fmt.Sprintf("Deployments: %s\n\nCause: %s\n\nNow: %s\n\nNext: %s",
+			keysOf(cause.failures), cause.text, now(cause.failures, outcome.Records), advice(first.Err))
+		diags.AddError(summary, detail)
+	}
+}
+
+// now says what state failed deployments are in.
+func now(failures []deploy.Failure, records map[deploy.Key]deploy.Record) string {
+	var lines []string
+	for _, failure := range failures {
+		key := deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}
+		record, ok := records[key]
+		if !ok {
+			lines = append(lines, key.String()+" is not deployed.")
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s is %s (release %s in namespace %s).", key, record.State, record.Release, record.Namespace))
+	}
+	lines = append(lines, "All other deployments were finished and saved.")
+	return strings.Join(lines, " ")
+}
+
+// addUnobserved reports clusters that could not be looked at.
+func addUnobserved(diags *diag.Diagnostics, name string, failures []deploy.Failure, asError bool) {
+	for _, cause := range groupByCause(failures) {
+		summary := fmt.Sprintf("Target %s: cannot look at %s", name, keysOf(cause.failures))
+		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", keysOf(cause.failures), cause.text)
+		if asError {
+			diags.AddError(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.failures[0].Err))
+			continue
+		}
+		diags.AddWarning(summary, detail+"What is known of their deployments is kept; nothing is taken as removed.")
+	}
+}

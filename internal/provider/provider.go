@@ -1,0 +1,218 @@
+// Package provider is the only room that knows Terraform: schemas, models,
+// diagnostics and the wiring of all other rooms.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// typeName starts the name of every resource.
+const typeName = "fleet"
+
+var _ provider.Provider = (*fleetProvider)(nil)
+
+type fleetProvider struct {
+	version string
+}
+
+// New makes the provider as the given version of it.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &fleetProvider{version: version} }
+}
+
+func (p *fleetProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = typeName
+	resp.Version = p.version
+}
+
+func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Runs Rancher Fleet's model - GitRepo, Bundle, Target, Cluster - from Terraform itself: " +
+			"one provider block for any number of clusters, one Helm release per bundle and cluster, no controller and no agent.",
+		Attributes: map[string]schema.Attribute{
+			"owner": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "Who owns the releases. Terraform workspaces that share a cluster need different owners; " +
+					"a release of another owner is never touched.",
+				Validators: []validator.String{labelValue()},
+			},
+			"clusters": schema.MapNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "The clusters by name: how each is reached, and the facts that targeting and templates see. " +
+					"The map, any entry and any value may be unknown while planning, for clusters made in the same apply.",
+				Validators:   []validator.Map{mapvalidator.KeysAre(dnsLabel())},
+				NestedObject: schema.NestedAttributeObject{Attributes: clusterAttributes()},
+			},
+			"cluster_groups": schema.MapNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Groups of clusters by name, for rules and `targetCustomizations` that name a `clusterGroup`.",
+				Validators:          []validator.Map{mapvalidator.KeysAre(dnsLabel())},
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"selector": schema.SingleNestedAttribute{
+						Required:            true,
+						MarkdownDescription: "The clusters in the group, by their labels. An empty selector selects all.",
+						Attributes:          providerSelectorAttributes(),
+					},
+					"labels": schema.MapAttribute{
+						Optional: true, ElementType: types.StringType,
+						MarkdownDescription: "Labels of the group, which `cluster_group_selector` looks at.",
+					},
+				}},
+			},
+			"git": schema.MapNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest one that fits is used; " +
+					"credentials are sent nowhere else.",
+				NestedObject: schema.NestedAttributeObject{Attributes: gitAttributes()},
+			},
+			"parallelism": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16.",
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"on_unreachable": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "What a refresh does when a cluster does not answer: `keep` (default) keeps what is known of its " +
+					"deployments and warns, `error` fails. Neither ever takes a cluster that does not answer for an empty one.",
+				Validators: []validator.String{stringvalidator.OneOf(keepUnreachable, errorUnreachable)},
+			},
+			"on_missing": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "What a plan does with deployments on a cluster that `clusters` no longer holds: `error` (default) asks for " +
+					"the entry back for one apply, so that they can be removed; `forget` drops them from state and leaves them on the cluster.",
+				Validators: []validator.String{stringvalidator.OneOf(errorMissing, forgetMissing)},
+			},
+			"cache_dir": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Where git objects are kept while the provider runs. Default: the system's temporary folder.",
+			},
+		},
+	}
+}
+
+// The values of on_unreachable and on_missing.
+const (
+	keepUnreachable  = "keep"
+	errorUnreachable = "error"
+	errorMissing     = "error"
+	forgetMissing    = "forget"
+)
+
+func clusterAttributes() map[string]schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	secret := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+	}
+	texts := func(description string) schema.MapAttribute {
+		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
+	}
+	return map[string]schema.Attribute{
+		"host":                   text("Address of the API server, such as `https://10.0.0.1:6443`."),
+		"cluster_ca_certificate": text("Certificate of the API server's authority, PEM."),
+		"token":                  secret("Bearer token."),
+		"token_file":             text("File with a bearer token; read again when it changes."),
+		"username":               text("User name for basic authentication."),
+		"password":               secret("Password for basic authentication."),
+		"client_certificate":     text("Client certificate, PEM."),
+		"client_key":             secret("Key of the client certificate, PEM."),
+		"exec": schema.SingleNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "A command that prints credentials, as in a kubeconfig.",
+			Attributes: map[string]schema.Attribute{
+				"api_version": schema.StringAttribute{Required: true, MarkdownDescription: "Version of the protocol, such as `client.authentication.k8s.io/v1`."},
+				"command":     schema.StringAttribute{Required: true, MarkdownDescription: "The command."},
+				"args":        schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Its arguments."},
+				"env":         texts("Environment variables for it."),
+			},
+		},
+		"kubeconfig":               secret("Content of a kubeconfig file."),
+		"config_path":              text("Path of a kubeconfig file; `~` is the home folder."),
+		"config_paths":             schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Paths of kubeconfig files that are merged."},
+		"config_context":           text("Context of the kubeconfig. Default: its current context."),
+		"config_context_cluster":   text("Cluster of the kubeconfig, instead of the context's."),
+		"config_context_auth_info": text("User of the kubeconfig, instead of the context's."),
+		"proxy_url":                text("Proxy for connections to this cluster."),
+		"tls_server_name":          text("Name expected in the API server's certificate."),
+		"insecure":                 schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the API server's certificate."},
+		"impersonate_user":         text("User to act as."),
+		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default 50."},
+		"burst":                    schema.Int64Attribute{Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100."},
+		"request_timeout":          schema.StringAttribute{Optional: true, MarkdownDescription: "Longest time for one request, such as `30s`, the default.", Validators: []validator.String{duration()}},
+
+		"labels":          texts("Labels that selectors match and templates see."),
+		"annotations":     texts("Annotations that templates see."),
+		"template_values": schema.StringAttribute{Optional: true, MarkdownDescription: "What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."},
+		"namespace":       text("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
+		"display_name":    text("A second name by which rules can name the cluster."),
+	}
+}
+
+func gitAttributes() map[string]schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	secret := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+	}
+	return map[string]schema.Attribute{
+		"username":        text("User name."),
+		"password":        secret("Password."),
+		"token":           secret("Access token, sent as password."),
+		"ssh_private_key": secret("Private key for ssh, PEM."),
+		"ssh_passphrase":  secret("Passphrase of the private key."),
+		"known_hosts":     text("Host keys of the ssh server, in the format of a known_hosts file."),
+		"ca_bundle":       text("Certificates of the server's authority, PEM."),
+		"insecure":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the server's certificate."},
+	}
+}
+
+func providerSelectorAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"match_labels": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Labels with exactly these values.",
+		},
+		"match_expressions": schema.ListNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Conditions on labels, all of which must hold.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "The label."},
+				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
+				"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "The values for `In` and `NotIn`."},
+			}},
+		},
+	}
+}
+
+func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var model providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	configured, diags := model.fleet(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.ResourceData = configured
+	resp.DataSourceData = configured
+}
+
+func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{newGitRepoResource, newBundleResource, newTargetResource}
+}
+
+func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }

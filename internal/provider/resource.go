@@ -1,0 +1,30 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// named gives a resource its type name, typeName_NAME.
+type named struct{ name string }
+
+func (n named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + n.name
+}
+
+// configured hands a resource what the provider was configured with.
+type configured struct{ fleet *fleet }
+
+func (c *configured) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return // Terraform validates before it configures.
+	}
+	given, ok := req.ProviderData.(*fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is an error in the provider, please report it: got %T.", req.ProviderData))
+		return
+	}
+	c.fleet = given
+}

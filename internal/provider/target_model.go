@@ -1,0 +1,194 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+type targetModel struct {
+	Name              types.String   `tfsdk:"name"`
+	Bundles           types.List     `tfsdk:"bundles"`
+	Targets           types.List     `tfsdk:"targets"`
+	Wait              types.Bool     `tfsdk:"wait"`
+	DeploymentTimeout types.String   `tfsdk:"deployment_timeout"`
+	MaxHistory        types.Int64    `tfsdk:"max_history"`
+	TakeOwnership     types.Bool     `tfsdk:"take_ownership"`
+	AllowEmpty        types.Bool     `tfsdk:"allow_empty"`
+	PlanObjects       types.Bool     `tfsdk:"plan_objects"`
+	ID                types.String   `tfsdk:"id"`
+	Deployments       types.Map      `tfsdk:"deployments"`
+	Objects           types.Map      `tfsdk:"objects"`
+	Summary           types.String   `tfsdk:"summary"`
+	ReadyClusters     types.String   `tfsdk:"ready_clusters"`
+	Timeouts          timeouts.Value `tfsdk:"timeouts"`
+}
+
+type ruleModel struct {
+	ClusterName          types.String `tfsdk:"cluster_name"`
+	ClusterSelector      types.Object `tfsdk:"cluster_selector"`
+	ClusterGroup         types.String `tfsdk:"cluster_group"`
+	ClusterGroupSelector types.Object `tfsdk:"cluster_group_selector"`
+}
+
+func deploymentTypes() map[string]attr.Type {
+	return map[string]attr.Type{
+		"release": types.StringType, "namespace": types.StringType, "chart": types.StringType, "version": types.StringType,
+		"digest": types.StringType, "state": types.StringType, "message": types.StringType,
+	}
+}
+
+func deploymentType() types.ObjectType { return types.ObjectType{AttrTypes: deploymentTypes()} }
+
+func objectsType() types.MapType { return types.MapType{ElemType: types.StringType} }
+
+func (m *targetModel) holder(owner string) deploy.Holder {
+	return deploy.Holder{Owner: owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString()}
+}
+
+// rules leaves Terraform.
+func (m *targetModel) rules(ctx context.Context, diags *diag.Diagnostics) []target.Rule {
+	rules := make([]target.Rule, 0, len(m.Targets.Elements()))
+	for _, value := range m.Targets.Elements() {
+		var rule ruleModel
+		diags.Append(as(ctx, value, &rule)...)
+		rules = append(rules, target.Rule{
+			ClusterName:          rule.ClusterName.ValueString(),
+			ClusterGroup:         rule.ClusterGroup.ValueString(),
+			ClusterSelector:      selectorOf(ctx, rule.ClusterSelector, diags),
+			ClusterGroupSelector: selectorOf(ctx, rule.ClusterGroupSelector, diags),
+		})
+	}
+	return rules
+}
+
+// settings leaves Terraform.
+func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
+	timeout, err := time.ParseDuration(m.DeploymentTimeout.ValueString())
+	if err != nil {
+		diags.AddAttributeError(path.Root("deployment_timeout"), "Invalid duration", sentence(err))
+	}
+	name := m.Name.ValueString()
+	return deploy.Settings{
+		Wait:          m.Wait.ValueBool(),
+		Timeout:       timeout,
+		MaxHistory:    int(m.MaxHistory.ValueInt64()),
+		TakeOwnership: m.TakeOwnership.ValueBool(),
+		Description:   func(d target.Deployment) string { return description(name, d) },
+	}
+}
+
+// description stands in the history of a release: what it was made from and,
+// in HCP Terraform, by which run.
+func description(name string, d target.Deployment) string {
+	parts := []string{fmt.Sprintf("Terraform target %s, bundle %s, %s", name, d.Bundle.Name, d.Digest)}
+	for _, variable := range []string{"TFC_RUN_ID", "TFC_WORKSPACE_NAME"} {
+		if value := os.Getenv(variable); value != "" {
+			parts = append(parts, value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// records leaves Terraform: what the state knows of each deployment.
+func (m *targetModel) records() map[deploy.Key]deploy.Record {
+	records := map[deploy.Key]deploy.Record{}
+	objects := m.objects()
+	for name, value := range m.Deployments.Elements() {
+		object, ok := value.(types.Object)
+		if !ok {
+			continue
+		}
+		text := func(attribute string) string {
+			found, ok := object.Attributes()[attribute].(types.String)
+			if !ok {
+				return ""
+			}
+			return found.ValueString()
+		}
+		cluster, bundle, _ := strings.Cut(name, "/")
+		key := deploy.Key{Cluster: cluster, Bundle: bundle}
+		records[key] = deploy.Record{
+			Release: text("release"), Namespace: text("namespace"), Chart: text("chart"), Version: text("version"),
+			Digest: text("digest"), State: status.State(text("state")), Message: text("message"),
+			Objects: objects[name],
+		}
+	}
+	return records
+}
+
+// objects reads the known parts of the attribute of that name.
+func (m *targetModel) objects() map[string]map[string]string {
+	found := map[string]map[string]string{}
+	for name, value := range m.Objects.Elements() {
+		hashes, ok := value.(types.Map)
+		if !ok || hashes.IsUnknown() || hashes.IsNull() {
+			continue
+		}
+		found[name] = map[string]string{}
+		for object, hash := range hashes.Elements() {
+			if text, ok := hash.(types.String); ok {
+				found[name][object] = text.ValueString()
+			}
+		}
+	}
+	return found
+}
+
+// plannedObjects are the objects that the plan showed as known.
+func (m *targetModel) plannedObjects() map[deploy.Key]map[string]string {
+	planned := map[deploy.Key]map[string]string{}
+	for name, hashes := range m.objects() {
+		cluster, bundle, _ := strings.Cut(name, "/")
+		planned[deploy.Key{Cluster: cluster, Bundle: bundle}] = hashes
+	}
+	return planned
+}
+
+// setRecords enters Terraform: what is true becomes the computed attributes.
+func (m *targetModel) setRecords(records map[deploy.Key]deploy.Record) {
+	deployments := make(map[string]attr.Value, len(records))
+	objects := make(map[string]attr.Value, len(records))
+	for key, record := range records {
+		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
+		objects[key.String()] = hashesValue(record.Objects)
+	}
+	m.Deployments = types.MapValueMust(deploymentType(), deployments)
+	m.Objects = types.MapNull(objectsType())
+	if m.PlanObjects.ValueBool() {
+		m.Objects = types.MapValueMust(objectsType(), objects)
+	}
+	m.ReadyClusters = types.StringValue(readyClusters(records))
+}
+
+func deploymentValue(record deploy.Record, state, message types.String) types.Object {
+	return types.ObjectValueMust(deploymentTypes(), map[string]attr.Value{
+		"release":   types.StringValue(record.Release),
+		"namespace": types.StringValue(record.Namespace),
+		"chart":     types.StringValue(record.Chart),
+		"version":   types.StringValue(record.Version),
+		"digest":    types.StringValue(record.Digest),
+		"state":     state,
+		"message":   message,
+	})
+}
+
+func hashesValue(hashes map[string]string) types.Map {
+	values := make(map[string]attr.Value, len(hashes))
+	for object, hash := range hashes {
+		values[object] = types.StringValue(hash)
+	}
+	return types.MapValueMust(types.StringType, values)
+}

@@ -1,0 +1,288 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// ModifyPlan shows what an apply will do. It is called at plan and again at
+// apply, perhaps on another machine, and must answer alike: it reads
+// configuration, prior state and content pinned by digest, and no cluster.
+func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.fleet == nil {
+		return
+	}
+	var plan, prior targetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	creating := req.State.Raw.IsNull()
+	if !creating {
+		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	leg := createLeg{Planned: creating}
+	wanted, reason := r.wanted(ctx, &plan, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if reason != "" {
+		leg.Unknown = true
+		plan.setUnknown()
+	} else {
+		leg.Wanted = keySet(wanted)
+		r.planChange(&plan, &prior, creating, wanted, &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if creating {
+		resp.Diagnostics.Append(leg.write(ctx, resp.Private)...)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+func (m *targetModel) setUnknown() {
+	m.Deployments = types.MapUnknown(deploymentType())
+	m.Objects = types.MapUnknown(objectsType())
+	m.Summary = types.StringUnknown()
+	m.ReadyClusters = types.StringUnknown()
+}
+
+func keySet(wanted []target.Deployment) map[string]bool {
+	keys := make(map[string]bool, len(wanted))
+	for _, d := range wanted {
+		keys[d.Key()] = true
+	}
+	return keys
+}
+
+// wanted is what the configuration asks for. reason says why that cannot be
+// told yet, "" if it can.
+func (r *targetResource) wanted(ctx context.Context, m *targetModel, diags *diag.Diagnostics) (wanted []target.Deployment, reason string) {
+	if m.Name.IsUnknown() || isUnknownInside(ctx, m.Targets) {
+		return nil, "the target's name or rules"
+	}
+	if r.fleet.clustersUnknown || r.fleet.groupsUnknown {
+		return nil, "the provider's clusters or groups"
+	}
+	clusters, unknown := r.fleet.facts()
+	if len(unknown) > 0 {
+		diags.AddWarning("Target "+m.Name.ValueString()+": deployments are known only after the apply",
+			"Labels or other facts of these clusters are not known yet: "+strings.Join(unknown, ", ")+
+				". Give them values that do not depend on resources to see the deployments in the plan.")
+		return nil, "the labels of clusters"
+	}
+	bundles, reason := r.bundles(ctx, m, diags)
+	if reason != "" || diags.HasError() {
+		return nil, reason
+	}
+	result, err := target.Deployments(target.Input{
+		Bundles: bundles, Rules: m.rules(ctx, diags), Clusters: clusters, Groups: r.fleet.groups,
+	})
+	if err != nil {
+		addTargetError(diags, m.Name.ValueString(), err)
+		return nil, ""
+	}
+	for _, index := range result.Unmatched {
+		diags.AddAttributeWarning(path.Root("targets").AtListIndex(index),
+			fmt.Sprintf("Target %s: rule %d matches no cluster", m.Name.ValueString(), index+1),
+			"The provider's clusters are: "+strings.Join(slices.Sorted(maps.Keys(r.fleet.clusters)), ", ")+".")
+	}
+	var failures []deploy.Failure
+	for _, failure := range result.Failures {
+		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
+	}
+	addPlanFailures(diags, m.Name.ValueString(), failures)
+	return result.Deployments, ""
+}
+
+// addTargetError reports what is wrong with rules, at the rule.
+func addTargetError(diags *diag.Diagnostics, name string, err error) {
+	at := path.Root("targets")
+	if rule, ok := errors.AsType[*target.RuleError](err); ok {
+		at = at.AtListIndex(rule.Index)
+	}
+	diags.AddAttributeError(at, "Target "+name+": cannot tell its clusters", sentence(err)+"\n\nNothing was changed on any cluster.")
+}
+
+// addPlanFailures reports deployments that cannot be made, one diagnostic for
+// each cause.
+func addPlanFailures(diags *diag.Diagnostics, name string, failures []deploy.Failure) {
+	for _, cause := range groupByCause(failures) {
+		diags.AddError("Target "+name+": cannot plan "+keysOf(cause.failures),
+			sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. Correct the bundle and plan again.")
+	}
+}
+
+// bundles are the contents of the bundles attribute, in the order of their
+// names.
+func (r *targetResource) bundles(ctx context.Context, m *targetModel, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
+	if m.Bundles.IsUnknown() {
+		return nil, "the bundles"
+	}
+	elements := map[string]bundleElement{}
+	for i, value := range m.Bundles.Elements() {
+		of, ok := value.(types.Map)
+		if !ok || of.IsUnknown() {
+			return nil, "the bundles"
+		}
+		for name, element := range of.Elements() {
+			known, ok := elementOf(element)
+			if !ok || known.Digest.IsUnknown() {
+				return nil, "the bundle " + name
+			}
+			if _, twice := elements[name]; twice {
+				diags.AddAttributeError(path.Root("bundles").AtListIndex(i), "Target "+m.Name.ValueString()+": two bundles are called "+name,
+					"A cluster can hold only one release of that name. Rename one of them.")
+				return nil, ""
+			}
+			elements[name] = known
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		element := elements[name]
+		if element.Descriptor.IsUnknown() {
+			cached, ok := r.fleet.source.Cached(element.Digest.ValueString())
+			if !ok {
+				return nil, "the content of bundle " + name
+			}
+			bundles = append(bundles, cached)
+			continue
+		}
+		content, err := r.fleet.source.Bundle(ctx, element.Descriptor.ValueString(), element.Digest.ValueString())
+		if err != nil {
+			diags.AddAttributeError(path.Root("bundles"), "Target "+m.Name.ValueString()+": cannot read bundle "+name,
+				sentence(err)+"\n\nNothing was changed on any cluster.")
+			return nil, ""
+		}
+		bundles = append(bundles, content)
+	}
+	return bundles, ""
+}
+
+// change is the way from what was to what is wanted.
+type change struct {
+	write  []target.Deployment
+	remove []deploy.Key
+	keep   map[deploy.Key]bool
+	added  int
+}
+
+func (c change) counts() status.Changes {
+	return status.Changes{Added: c.added, Changed: len(c.write) - c.added, Removed: len(c.remove), Kept: len(c.keep)}
+}
+
+// compare keeps a deployment whose digest is as wanted and whose last operation
+// came to an end.
+func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record) change {
+	compared := change{keep: map[deploy.Key]bool{}}
+	there := map[deploy.Key]bool{}
+	for _, d := range wanted {
+		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+		there[key] = true
+		record, had := prior[key]
+		if had && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
+			compared.keep[key] = true
+			continue
+		}
+		if !had {
+			compared.added++
+		}
+		compared.write = append(compared.write, d)
+	}
+	for key := range prior {
+		if !there[key] {
+			compared.remove = append(compared.remove, key)
+		}
+	}
+	return compared
+}
+
+// planChange fills in the computed attributes of a plan whose wanted deployments
+// are known.
+func (r *targetResource) planChange(plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name := plan.Name.ValueString()
+	prior := before.records()
+	compared := compare(wanted, prior)
+	compared.remove = r.forgetMissing(name, compared.remove, diags)
+	if len(wanted) == 0 && len(prior) > 0 && !plan.AllowEmpty.ValueBool() {
+		diags.AddAttributeError(path.Root("targets"), "Target "+name+": nothing would be left",
+			fmt.Sprintf("No cluster is matched or there are no bundles, so all %d deployments would be removed. "+
+				"Set allow_empty = true if that is meant.", len(prior)))
+	}
+	r.checkConnections(compared, diags)
+	if diags.HasError() {
+		return
+	}
+	deployments := map[string]attr.Value{}
+	objects := map[string]attr.Value{}
+	for key := range compared.keep {
+		record := prior[key]
+		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
+		objects[key.String()] = hashesValue(record.Objects)
+	}
+	var failures []deploy.Failure
+	for _, d := range compared.write {
+		rendering, err := r.fleet.charts.Render(d)
+		if err != nil {
+			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+			continue
+		}
+		deployments[d.Key()] = deploymentValue(deploy.Record{
+			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest,
+		}, types.StringUnknown(), types.StringUnknown())
+		objects[d.Key()] = types.MapUnknown(types.StringType)
+		if rendering.Irreproducible == "" && !r.fleet.clusters[d.Cluster].connectionUnknown {
+			objects[d.Key()] = hashesValue(rendering.Hashes())
+		}
+	}
+	addPlanFailures(diags, name, failures)
+	plan.Deployments = types.MapValueMust(deploymentType(), deployments)
+	plan.Objects = types.MapNull(objectsType())
+	if plan.PlanObjects.ValueBool() {
+		plan.Objects = types.MapValueMust(objectsType(), objects)
+	}
+	plan.Summary, plan.ReadyClusters = before.Summary, before.ReadyClusters
+	if creating || compared.counts().Any() {
+		plan.Summary = types.StringValue(compared.counts().String())
+		plan.ReadyClusters = types.StringUnknown()
+	}
+}
+
+// checkConnections reads the connections that the change needs. It dials
+// nothing; a context that does not exist shows here and not after half of the
+// clusters were changed.
+func (r *targetResource) checkConnections(compared change, diags *diag.Diagnostics) {
+	needed := map[string]bool{}
+	for _, d := range compared.write {
+		needed[d.Cluster] = true
+	}
+	for _, key := range compared.remove {
+		needed[key.Cluster] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		_, err := r.fleet.connect(name)
+		var unknown *unknownConnectionError
+		if err == nil || errors.As(err, &unknown) {
+			continue
+		}
+		diags.AddError("Cannot connect to cluster "+name, sentence(err)+
+			"\n\nNothing was changed on any cluster. Correct the entry "+name+" in the provider's clusters.")
+	}
+}

@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+)
+
+// What a target keeps in private state.
+const (
+	createLegKey = "create_leg"
+	clustersKey  = "clusters"
+)
+
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// createLeg is what the plan of a create leaves for the Delete that may come
+// before it. Terraform replaces a tainted target by Delete and Create, and a
+// target is tainted whenever one of its deployments failed at first. That
+// Delete must not uninstall what Create wants: Create adopts it.
+type createLeg struct {
+	Planned bool `json:"planned"`
+	// Wanted are the deployments that Create wants, by key.
+	Wanted map[string]bool `json:"wanted,omitempty"`
+	// Unknown says that they are not known yet, so that any may be wanted.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// removals are the deployments that a Delete has to remove.
+func (l createLeg) removals(records map[deploy.Key]deploy.Record) []deploy.Key {
+	var removals []deploy.Key
+	for key := range records {
+		if l.Planned && (l.Unknown || l.Wanted[key.String()]) {
+			continue
+		}
+		removals = append(removals, key)
+	}
+	return removals
+}
+
+func (l createLeg) write(ctx context.Context, private privateWriter) diag.Diagnostics {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot store what is planned", sentence(err))}
+	}
+	return private.SetKey(ctx, createLegKey, raw)
+}
+
+func clearCreateLeg(ctx context.Context, private privateWriter) diag.Diagnostics {
+	return createLeg{}.write(ctx, private)
+}
+
+func readCreateLeg(ctx context.Context, private privateReader) (createLeg, diag.Diagnostics) {
+	raw, diags := private.GetKey(ctx, createLegKey)
+	var leg createLeg
+	if len(raw) == 0 {
+		return leg, diags
+	}
+	if err := json.Unmarshal(raw, &leg); err != nil {
+		diags.AddError("Cannot read what was planned", sentence(err))
+	}
+	return leg, diags
+}
+
+// rememberClusters compares the identities of clusters with those they had, and
+// stores them when they changed.
+func rememberClusters(ctx context.Context, stored privateReader, private privateWriter, uids map[string]string, diags *diag.Diagnostics) {
+	raw, found := stored.GetKey(ctx, clustersKey)
+	diags.Append(found...)
+	known := map[string]string{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &known); err != nil {
+			diags.AddError("Cannot read the identities of clusters", sentence(err))
+			return
+		}
+	}
+	updated := maps.Clone(known)
+	for name, uid := range uids {
+		if uid == "" {
+			continue
+		}
+		if before, ok := known[name]; ok && before != uid {
+			diags.AddWarning(fmt.Sprintf("Cluster %s is another cluster than before", name),
+				"Its connection now leads to a cluster with another identity. What it lacks is planned as to be added; nothing is removed from the former one.")
+		}
+		updated[name] = uid
+	}
+	if !maps.Equal(known, updated) {
+		diags.Append(writeClusters(ctx, private, updated)...)
+	}
+}
+
+func writeClusters(ctx context.Context, private privateWriter, uids map[string]string) diag.Diagnostics {
+	raw, err := json.Marshal(uids)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot store the identities of clusters", sentence(err))}
+	}
+	return private.SetKey(ctx, clustersKey, raw)
+}

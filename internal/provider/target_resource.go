@@ -1,0 +1,370 @@
+package provider
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+var (
+	_ resource.ResourceWithConfigure  = (*targetResource)(nil)
+	_ resource.ResourceWithModifyPlan = (*targetResource)(nil)
+)
+
+// targetResource owns the Helm releases of some bundles on some clusters.
+type targetResource struct {
+	named
+	configured
+}
+
+func newTargetResource() resource.Resource { return &targetResource{named: named{"cluster_target"}} }
+
+const (
+	defaultTimeout    = "5m"
+	defaultMaxHistory = 5
+	// defaultOperation bounds a whole create, update or delete unless the
+	// timeouts block says otherwise.
+	defaultOperation = time.Hour
+)
+
+func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Owns the Helm releases of some bundles on some clusters: one release per bundle and cluster. " +
+			"The plan shows each deployment and each object that is added, changed or removed; the apply does that and removes what left.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the target, unique for the provider's `owner`. Another name replaces the target.",
+				Validators:          []validator.String{dnsLabel()},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"bundles": schema.ListAttribute{
+				Required:            true,
+				ElementType:         types.MapType{ElemType: bundleObjectType()},
+				MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`. A bundle name must not occur twice.",
+			},
+			"targets": schema.ListNestedAttribute{
+				Required: true,
+				MarkdownDescription: "Rules that select clusters. A cluster is in when any rule matches it; all criteria of a rule must hold, " +
+					"and a rule without any matches nothing.",
+				NestedObject: schema.NestedAttributeObject{Attributes: ruleAttributes()},
+			},
+			"wait": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Wait until the objects of each release are ready. Default `true`.",
+			},
+			"deployment_timeout": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultTimeout),
+				MarkdownDescription: "How long to wait for one deployment, unless its bundle has `helm.timeoutSeconds`. Default `5m`.",
+				Validators:          []validator.String{duration()},
+			},
+			"max_history": schema.Int64Attribute{
+				Optional: true, Computed: true, Default: int64default.StaticInt64(defaultMaxHistory),
+				MarkdownDescription: "Revisions kept of each release. Default 5.",
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"take_ownership": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Take over releases and objects that belong to somebody else. Default `false`: they are an error.",
+			},
+			"allow_empty": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Allow a change that leaves no deployment at all. Default `false`: a selector that stops matching is more often a mistake.",
+			},
+			"plan_objects": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Show in `objects` which objects change. Default `true`; `false` keeps plan and state small.",
+			},
+			"id": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "Random id of this target, with which it marks its releases. Only releases with this mark are ever removed.",
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"deployments": schema.MapNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The deployments, by `cluster/bundle`.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"release":   schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the Helm release."},
+					"namespace": schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace of the Helm release."},
+					"chart":     schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the chart."},
+					"version":   schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the chart."},
+					"digest":    schema.StringAttribute{Computed: true, MarkdownDescription: "Covers everything the release is made from. Empty when the release on the cluster is not this provider's."},
+					"state":     schema.StringAttribute{Computed: true, MarkdownDescription: "`Ready`, `NotReady`, `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet."},
+					"message":   schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in one line of at most 120 bytes."},
+				}},
+			},
+			"objects": schema.MapAttribute{
+				Computed:    true,
+				ElementType: objectsType(),
+				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
+					"Secrets show a hash of the deployment instead. Unknown while planning where a chart can render differently tomorrow or on another cluster.",
+			},
+			"summary": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`.",
+			},
+			"ready_clusters": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "On how many clusters all deployments are ready, such as `48/50`.",
+			},
+		},
+		Blocks: map[string]schema.Block{
+			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
+		},
+	}
+}
+
+func ruleAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"cluster_name": schema.StringAttribute{
+			Optional: true, MarkdownDescription: "The cluster with this name or display name.",
+		},
+		"cluster_selector": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "Clusters by their labels. `{}` selects all.", Attributes: selectorAttributes(),
+		},
+		"cluster_group": schema.StringAttribute{
+			Optional: true, MarkdownDescription: "The clusters of this group.",
+		},
+		"cluster_group_selector": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "The clusters of groups with these labels.", Attributes: selectorAttributes(),
+		},
+	}
+}
+
+func selectorAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"match_labels": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels with exactly these values.",
+		},
+		"match_expressions": schema.ListNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Conditions on labels, all of which must hold.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "The label."},
+				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
+				"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "The values for `In` and `NotIn`."},
+			}},
+		},
+	}
+}
+
+func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan targetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, diags := plan.Timeouts.Create(ctx, defaultOperation)
+	resp.Diagnostics.Append(diags...)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	plan.ID = types.StringValue(rand.Text())
+	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+	r.apply(ctx, &plan, nil, &resp.Diagnostics)
+	// What is true is saved whether all of it was wanted or not.
+	if !plan.Deployments.IsUnknown() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state targetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
+		return
+	}
+	records := state.records()
+	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet.owner), records)
+	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
+	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
+	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+		state.setRecords(observation.Records)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	}
+}
+
+func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, prior targetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, diags := plan.Timeouts.Update(ctx, defaultOperation)
+	resp.Diagnostics.Append(diags...)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+	r.apply(ctx, &plan, prior.records(), &resp.Diagnostics)
+	if !plan.Deployments.IsUnknown() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state targetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, diags := state.Timeouts.Delete(ctx, defaultOperation)
+	resp.Diagnostics.Append(diags...)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	name, records := state.Name.ValueString(), state.records()
+	leg, diags := readCreateLeg(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	removals := leg.removals(records)
+	removals = r.forgetMissing(name, removals, &resp.Diagnostics)
+	settings := state.settings(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() || len(removals) == 0 {
+		return
+	}
+	holder := state.holder(r.fleet.owner)
+	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
+		Remove: removals, Prior: records, Settings: settings,
+	})
+	if len(outcome.Failures) == 0 {
+		return
+	}
+	addFailures(&resp.Diagnostics, name, outcome)
+	// What could not be removed stays in state, so that it is tried again; what
+	// the Create leg of a replacement adopts stays as well.
+	for _, key := range removals {
+		if _, left := outcome.Records[key]; !left {
+			delete(records, key)
+		}
+	}
+	maps.Copy(records, outcome.Records)
+	state.setRecords(records)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// apply brings the clusters from prior to plan and fills in what is true then.
+func (r *targetResource) apply(ctx context.Context, plan *targetModel, prior map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
+	name := plan.Name.ValueString()
+	wanted, reason := r.wanted(ctx, plan, diags)
+	settings := plan.settings(diags)
+	if diags.HasError() {
+		return
+	}
+	if reason != "" {
+		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
+		return
+	}
+	change := compare(wanted, prior)
+	change.remove = r.forgetMissing(name, change.remove, diags)
+	if diags.HasError() {
+		return
+	}
+	planned := plan.plannedObjects()
+	holder := plan.holder(r.fleet.owner)
+	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
+		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
+	})
+	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
+	addFailures(diags, name, outcome)
+
+	records := outcome.Records
+	for key := range change.keep {
+		records[key] = prior[key]
+	}
+	plan.setRecords(records)
+	if plan.Summary.IsUnknown() {
+		plan.Summary = types.StringValue(change.counts().String())
+	}
+}
+
+// unplanned finds deployments whose objects are not those the plan showed. It
+// takes a chart whose output changes in a way that was not foreseen; the state
+// then says what is there, and this error says why.
+func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
+	var failures []deploy.Failure
+	for key, objects := range planned {
+		record, ok := outcome.Records[key]
+		if !ok || !record.State.Settled() || maps.Equal(record.Objects, objects) {
+			continue
+		}
+		failures = append(failures, deploy.Failure{
+			Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying",
+			Err: fmt.Errorf("the chart rendered other objects than the plan showed"),
+		})
+	}
+	return failures
+}
+
+// forgetMissing takes deployments on clusters that the provider no longer knows
+// out of those to be removed, or reports them, as on_missing says.
+func (r *targetResource) forgetMissing(name string, removals []deploy.Key, diags *diag.Diagnostics) []deploy.Key {
+	if r.fleet.clustersUnknown {
+		return removals
+	}
+	var found []deploy.Key
+	missing := map[string]bool{}
+	for _, key := range removals {
+		if _, ok := r.fleet.clusters[key.Cluster]; ok {
+			found = append(found, key)
+			continue
+		}
+		missing[key.Cluster] = true
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(missing)) {
+		if r.fleet.onMissing == forgetMissing {
+			diags.AddWarning(fmt.Sprintf("Target %s: deployments on cluster %s are forgotten", name, cluster),
+				"The provider's clusters no longer hold it and on_missing is \"forget\": the deployments leave the state and stay on the cluster.")
+			continue
+		}
+		diags.AddAttributeError(path.Root("targets"), fmt.Sprintf("Target %s: cluster %s is gone from the provider's clusters", name, cluster),
+			"It still has deployments of this target, and without its connection they cannot be removed. "+
+				"Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.")
+	}
+	return found
+}
+
+// expectsNoAnswer says whether it is known why a cluster cannot be asked: it is
+// not made yet, or planning reports it as missing.
+func (f *fleet) expectsNoAnswer(cluster string) bool {
+	found, ok := f.clusters[cluster]
+	return !ok || found.connectionUnknown
+}
+
+// readyClusters counts over records.
+func readyClusters(records map[deploy.Key]deploy.Record) string {
+	states := map[string][]status.State{}
+	for key, record := range records {
+		states[key.Cluster] = append(states[key.Cluster], record.State)
+	}
+	return status.ReadyClusters(states)
+}

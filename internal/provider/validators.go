@@ -1,0 +1,53 @@
+package provider
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// dnsLabel accepts the names of clusters, groups, bundles and targets. They are
+// joined by "/" in state, so they must not hold one.
+func dnsLabel() validator.String {
+	return stringvalidator.All(
+		stringvalidator.LengthBetween(1, 63),
+		stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`),
+			"must be a DNS label: lower-case letters, digits and dashes, with a letter or digit at both ends"),
+	)
+}
+
+// labelValue accepts what can stand as a Kubernetes label value.
+func labelValue() validator.String {
+	return stringvalidator.All(
+		stringvalidator.LengthBetween(1, 63),
+		stringvalidator.RegexMatches(regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`),
+			"must be letters, digits, dots, dashes and underscores, with a letter or digit at both ends"),
+	)
+}
+
+// duration accepts a duration above zero, such as "5m".
+func duration() validator.String { return durationValidator{} }
+
+type durationValidator struct{}
+
+func (durationValidator) Description(context.Context) string {
+	return "must be a duration above zero, such as 90s or 5m"
+}
+
+func (v durationValidator) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (v durationValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	parsed, err := time.ParseDuration(req.ConfigValue.ValueString())
+	if err == nil && parsed > 0 {
+		return
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", req.ConfigValue.String()+" "+v.Description(ctx)+".")
+}
