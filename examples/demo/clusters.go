@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+const clusterCount = 3
+
+// clusters come up and go down.
+type clusters interface {
+	up(ctx context.Context, work string) (kubeconfig string, contexts []string, err error)
+	down(ctx context.Context) error
+}
+
+func clustersOf(kind string) (clusters, error) {
+	switch kind {
+	case "local":
+		return &localClusters{}, nil
+	case "kind":
+		return &kindClusters{}, nil
+	case "contexts":
+		return contextClusters{}, nil
+	case "clean":
+		return nil, nil //nolint:nilnil // cleaning needs no clusters
+	}
+	return nil, fmt.Errorf("unknown clusters %q: local, kind or contexts", kind)
+}
+
+// localClusters are control planes built from Go modules.
+type localClusters struct{ env *testenv.Env }
+
+func (c *localClusters) up(ctx context.Context, _ string) (string, []string, error) {
+	log := func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) }
+	env, err := testenv.Start(ctx, testenv.Options{Clusters: clusterCount, Log: log})
+	if err != nil {
+		return "", nil, err
+	}
+	c.env = env
+	return env.Kubeconfig(), env.Contexts(), nil
+}
+
+func (c *localClusters) down(ctx context.Context) error {
+	if c.env == nil {
+		return nil
+	}
+	return c.env.Stop(ctx)
+}
+
+// kindClusters are made by kind, which must be installed.
+type kindClusters struct{ made []string }
+
+func (c *kindClusters) up(ctx context.Context, work string) (string, []string, error) {
+	kubeconfig := filepath.Join(work, "kubeconfig")
+	var contexts []string
+	for i := range clusterCount {
+		name := fmt.Sprintf("fleet-demo-%d", i+1)
+		if err := kind(ctx, "create", "cluster", "--name", name, "--kubeconfig", kubeconfig, "--wait", "2m"); err != nil {
+			return "", nil, err
+		}
+		c.made = append(c.made, name)
+		contexts = append(contexts, "kind-"+name)
+	}
+	return kubeconfig, contexts, nil
+}
+
+func (c *kindClusters) down(ctx context.Context) error {
+	var errs []error
+	for _, name := range c.made {
+		errs = append(errs, kind(ctx, "delete", "cluster", "--name", name))
+	}
+	return errors.Join(errs...)
+}
+
+func kind(ctx context.Context, args ...string) error {
+	command := exec.CommandContext(ctx, "kind", args...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("kind %s: %w", args[0], err)
+	}
+	return nil
+}
+
+// contextClusters are those of KUBECONFIG. They stay when the demo ends.
+type contextClusters struct{}
+
+func (contextClusters) up(context.Context, string) (string, []string, error) {
+	path := os.Getenv("KUBECONFIG")
+	if path == "" {
+		return "", nil, errors.New("CLUSTERS=contexts needs KUBECONFIG, a file with at least three contexts")
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("reading KUBECONFIG: %w", err)
+	}
+	contexts := sortedKeys(config.Contexts)
+	if len(contexts) < clusterCount {
+		return "", nil, fmt.Errorf("%s has %d contexts, the demo needs %d", path, len(contexts), clusterCount)
+	}
+	absolute, err := filepath.Abs(path)
+	return absolute, contexts[:clusterCount], err
+}
+
+func (contextClusters) down(context.Context) error { return nil }

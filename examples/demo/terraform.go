@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// terraform runs the real CLI with the provider from ./bin and without any
+// registry.
+type terraform struct {
+	cli string
+	dir string
+	env []string
+}
+
+func newTerraform(ctx context.Context, work string) (*terraform, error) {
+	cli, err := testenv.TerraformCLI(ctx, func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) })
+	if err != nil {
+		return nil, err
+	}
+	bin, err := filepath.Abs("bin")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(bin, "terraform-provider-fleet")); err != nil {
+		return nil, fmt.Errorf("the provider is not built (make build): %w", err)
+	}
+	// Terraform and OpenTofu look for the provider under different hosts.
+	config := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n    %q = %q\n  }\n  direct {}\n}\n",
+		"registry.terraform.io/agentless-fleet/fleet", bin, "registry.opentofu.org/agentless-fleet/fleet", bin)
+	configPath := filepath.Join(work, "terraformrc")
+	if err := os.WriteFile(configPath, []byte(config), 0o600); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(work, "terraform")
+	if err := os.CopyFS(filepath.Join(dir, "banner"), os.DirFS(filepath.Join(demoDir, "banner"))); err != nil {
+		return nil, err
+	}
+	main, err := os.ReadFile(filepath.Join(demoDir, "main.tf"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), main, 0o600); err != nil {
+		return nil, err
+	}
+	env := append(os.Environ(), "TF_CLI_CONFIG_FILE="+configPath, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	return &terraform{cli: cli, dir: dir, env: env}, nil
+}
+
+// vars hands a variable to every further run.
+func (t *terraform) vars(values map[string]any) error {
+	for name, value := range values {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		text := string(encoded)
+		if plain, ok := value.(string); ok {
+			text = plain
+		}
+		t.env = append(t.env, "TF_VAR_"+name+"="+text)
+	}
+	return nil
+}
+
+// show runs a command whose output the reader sees.
+func (t *terraform) show(ctx context.Context, args ...string) error {
+	fmt.Printf("\n$ terraform %s\n", strings.Join(args, " "))
+	command := exec.CommandContext(ctx, t.cli, args...)
+	command.Dir, command.Env = t.dir, t.env
+	command.Stdout, command.Stderr = indented{os.Stdout}, indented{os.Stderr}
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("terraform %s: %w", args[0], err)
+	}
+	return nil
+}
+
+// emptyPlan says whether a plan has nothing to do.
+func (t *terraform) emptyPlan(ctx context.Context) (bool, error) {
+	err := t.show(ctx, "plan", "-detailed-exitcode")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 2 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// changes reads a saved plan: which deployments are added (+), changed (~) and
+// removed (-), sorted.
+func (t *terraform) changes(ctx context.Context, file string) ([]string, error) {
+	command := exec.CommandContext(ctx, t.cli, "show", "-json", file)
+	command.Dir, command.Env = t.dir, t.env
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	type deployments struct {
+		Deployments map[string]struct {
+			Digest string `json:"digest"`
+		} `json:"deployments"`
+	}
+	var plan struct {
+		ResourceChanges []struct {
+			Type   string `json:"type"`
+			Change struct {
+				Before deployments `json:"before"`
+				After  deployments `json:"after"`
+			} `json:"change"`
+		} `json:"resource_changes"`
+	}
+	if err := json.Unmarshal(output, &plan); err != nil {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	var lines []string
+	for _, resource := range plan.ResourceChanges {
+		if resource.Type != "fleet_cluster_target" {
+			continue
+		}
+		before, after := resource.Change.Before.Deployments, resource.Change.After.Deployments
+		for key, deployment := range after {
+			switch previous, had := before[key]; {
+			case !had:
+				lines = append(lines, "+ "+key)
+			case previous != deployment:
+				lines = append(lines, "~ "+key)
+			}
+		}
+		for key := range before {
+			if _, stays := after[key]; !stays {
+				lines = append(lines, "- "+key)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// indented moves lines to the right, so that they can be told from the story.
+type indented struct{ to *os.File }
+
+func (w indented) Write(text []byte) (int, error) {
+	lines := strings.SplitAfter(string(text), "\n")
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		if _, err := w.to.WriteString("    " + line); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}

@@ -1,0 +1,25 @@
+# One bundle for every folder below apps/ that holds a fleet.yaml, a chart or manifests.
+resource "fleet_gitrepo" "apps" {
+  name   = "apps"
+  repo   = "https://github.com/acme/fleet"
+  branch = "main"
+  paths  = ["apps/*"]
+}
+
+# A commit instead of a branch: a plan that was saved stays valid whatever is pushed meanwhile.
+resource "fleet_gitrepo" "pinned" {
+  name     = "pinned"
+  repo     = "https://github.com/acme/fleet"
+  revision = "8d8c1b0e6e2f4a7d9b3c5f1a2e4d6c8b0a9f7e5d"
+  paths    = ["platform"]
+
+  # Laid on every bundle of the repository.
+  target_namespace = "platform"
+  labels           = { team = "platform" }
+}
+
+# A checkout on the machine that runs Terraform.
+resource "fleet_gitrepo" "local" {
+  name      = "local"
+  directory = "../fleet"
+}
