@@ -20,6 +20,9 @@ type Bundle struct {
 	Definition fleetyaml.Definition
 	// Files are sorted by name.
 	Files []File
+	// Content covers the name and Files, and nothing of Definition: what the
+	// definition says of one cluster must not move a release on another.
+	Content string
 	// Digest covers Files and Definition. Equal digests mean equal bundles, on
 	// any machine and whatever commit they were read from.
 	Digest string

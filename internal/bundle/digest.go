@@ -24,11 +24,28 @@ func digest(b Bundle) (string, error) {
 	writePart(sum, []byte("bundle "+digestVersion))
 	writePart(sum, []byte(b.Name))
 	writePart(sum, definition)
-	for _, file := range b.Files {
+	writeFiles(sum, b.Files)
+	return digestOf(sum), nil
+}
+
+// content covers what b is made of without its definition.
+func content(b Bundle) string {
+	sum := sha256.New()
+	writePart(sum, []byte("content "+digestVersion))
+	writePart(sum, []byte(b.Name))
+	writeFiles(sum, b.Files)
+	return digestOf(sum)
+}
+
+func digestOf(sum hash.Hash) string {
+	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32]
+}
+
+func writeFiles(sum hash.Hash, files []File) {
+	for _, file := range files {
 		writePart(sum, []byte(file.Name))
 		writePart(sum, file.Content)
 	}
-	return digestVersion + "-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
 }
 
 // writePart writes the length of part before it, so that the end of one part can

@@ -27,11 +27,11 @@ type folder struct {
 
 // read is the content of a file.
 func (f *folder) read(name string) ([]byte, error) {
-	real, err := f.resolve(name)
+	resolved, err := f.resolve(name)
 	if err != nil {
 		return nil, err
 	}
-	return fs.ReadFile(f.fsys, real)
+	return fs.ReadFile(f.fsys, resolved)
 }
 
 // list answers all files, sorted by name. Hidden ones do not count, as in Fleet
@@ -107,24 +107,24 @@ func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name !=
 
 // follow answers where a symbolic link leads and what is there.
 func (f *folder) follow(link string) (string, fs.FileMode, error) {
-	real, err := f.resolve(link)
+	resolved, err := f.resolve(link)
 	if err != nil {
 		return "", 0, err
 	}
-	info, err := fs.Lstat(f.fsys, real)
+	info, err := fs.Lstat(f.fsys, resolved)
 	if err != nil {
 		return "", 0, &LinkError{Path: link, Err: err}
 	}
-	return real, info.Mode().Type(), nil
+	return resolved, info.Mode().Type(), nil
 }
 
 // resolve answers the path of name without symbolic links. It looks at every
 // step of the way, so that no link leads out of the folder and back in again.
 func (f *folder) resolve(name string) (string, error) {
-	real, links := ".", 0
+	resolved, links := ".", 0
 	rest := strings.Split(path.Clean(name), "/")
 	for len(rest) > 0 {
-		next := path.Join(real, rest[0])
+		next := path.Join(resolved, rest[0])
 		rest = rest[1:]
 		if isOutside(next) {
 			return "", &LinkError{Path: name, Err: errors.New("it leads out of the bundle's folder")}
@@ -137,7 +137,7 @@ func (f *folder) resolve(name string) (string, error) {
 			return "", err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			real = next
+			resolved = next
 			continue
 		}
 		if links++; links > maxLinks {
@@ -152,5 +152,5 @@ func (f *folder) resolve(name string) (string, error) {
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 	}
-	return real, nil
+	return resolved, nil
 }

@@ -200,6 +200,7 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	if err := b.supported(file); err != nil {
 		return Bundle{}, err
 	}
+	b.Content = content(b)
 	b.Digest, err = digest(b)
 	return b, err
 }

@@ -158,13 +158,12 @@ func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 // values are anything; only keys can be wrong in them. What an alias stands for
 // is checked where its anchor is.
 func (c *checker) values(node *yaml.Node) {
-	switch node.Kind {
-	case yaml.MappingNode:
+	if node.Kind == yaml.MappingNode {
 		c.keys(node, func(_ *yaml.Node, _ string, value *yaml.Node) { c.values(value) })
-	case yaml.SequenceNode:
-		for _, item := range node.Content {
-			c.values(item)
-		}
+		return
+	}
+	for _, item := range node.Content { // Of a list; a scalar has none.
+		c.values(item)
 	}
 }
 

@@ -80,16 +80,16 @@ func isZero(node *yaml.Node, exact bool, depth int) bool {
 	if depth > maxZeroDepth {
 		return false
 	}
-	switch node.Kind {
-	case yaml.MappingNode:
+	if node.Kind == yaml.SequenceNode {
+		return len(node.Content) == 0
+	}
+	if node.Kind == yaml.MappingNode {
 		for i := 1; i < len(node.Content); i += 2 {
 			if !isZero(node.Content[i], exact, depth+1) {
 				return false
 			}
 		}
 		return true
-	case yaml.SequenceNode:
-		return len(node.Content) == 0
 	}
 	return isNull(node) || (!exact && isZeroScalar(node))
 }
@@ -108,10 +108,10 @@ func isZeroScalar(node *yaml.Node) bool {
 // describe says to a person what sort of thing a node is. It does not show it:
 // it may be a secret.
 func describe(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
+	if node.Kind == yaml.MappingNode {
 		return "a map"
-	case yaml.SequenceNode:
+	}
+	if node.Kind == yaml.SequenceNode {
 		return "a list"
 	}
 	switch tag(node) {

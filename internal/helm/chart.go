@@ -26,7 +26,7 @@ type Charts struct {
 // chartKey names everything of a deployment that the files of its chart depend
 // on.
 type chartKey struct {
-	bundle   string // digest
+	content  string // digest
 	chart    string
 	overlays string
 }
@@ -45,7 +45,7 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, error) {
 }
 
 func (c *Charts) chartFiles(d target.Deployment) ([]*loader.BufferedFile, error) {
-	key := chartKey{bundle: d.Bundle.Digest, chart: chartPath(d), overlays: strings.Join(overlays(d), "\n")}
+	key := chartKey{content: d.Bundle.Content, chart: chartPath(d), overlays: strings.Join(overlays(d), "\n")}
 	if files, ok := c.files.Load(key); ok {
 		if buffered, ok := files.([]*loader.BufferedFile); ok {
 			return buffered, nil
@@ -130,7 +130,7 @@ func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, er
 	metadata, err := yaml.Marshal(chart.Metadata{
 		APIVersion:  chart.APIVersionV2,
 		Name:        b.Name,
-		Version:     rawVersion(b.Digest),
+		Version:     rawVersion(b.Content),
 		Description: "Manifests of the bundle " + b.Name,
 	})
 	if err != nil {
@@ -162,8 +162,8 @@ func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, er
 }
 
 // rawVersion is the version of a generated chart. It comes from the bundle's
-// digest and not from a commit, so that a commit which leaves the bundle as it
-// was leaves the release as it was.
+// content and not from a commit, so that a commit which leaves the files as they
+// were leaves the release as it was.
 func rawVersion(digest string) string {
 	const length = 12
 	hex := digest[strings.LastIndex(digest, "-")+1:]

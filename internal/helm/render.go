@@ -89,10 +89,9 @@ func (c *Charts) renderWith(d target.Deployment, capabilities capabilitySet) (*h
 	if d.Options.Namespace != "" {
 		install.PostRenderer = namespacer{namespace: d.Namespace}
 	}
-	if capabilities.upgrade {
-		// A chart for older clusters only must not fail here.
-		loaded = ignoreKubeVersion(loaded)
-	}
+	// Whether a chart fits the version of a cluster shows when it is installed;
+	// these versions are made up.
+	ignoreKubeVersion(loaded)
 	rendered, err := install.Run(loaded, values(d))
 	if err != nil {
 		return nil, fmt.Errorf("rendering: %w", err)
@@ -100,12 +99,11 @@ func (c *Charts) renderWith(d target.Deployment, capabilities capabilitySet) (*h
 	return rendered, nil
 }
 
-func ignoreKubeVersion(loaded *chart.Chart) *chart.Chart {
+func ignoreKubeVersion(loaded *chart.Chart) {
 	loaded.Metadata.KubeVersion = ""
 	for _, dependency := range loaded.Dependencies() {
 		ignoreKubeVersion(dependency)
 	}
-	return loaded
 }
 
 // values are the values of a deployment, a copy that Helm may change.

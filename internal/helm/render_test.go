@@ -19,7 +19,7 @@ const chartYAML = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
 
 // deployment makes a deployment of files; each call is a bundle of its own.
 func deployment(files map[string]string, change func(*target.Deployment)) target.Deployment {
-	b := &bundle.Bundle{Name: "b", Digest: "v1-0123456789abcdef0123456789abcdef"}
+	b := &bundle.Bundle{Name: "b", Content: "v1-0123456789abcdef0123456789abcdef"}
 	for name, content := range files {
 		b.Files = append(b.Files, bundle.File{Name: name, Content: []byte(content)})
 	}

@@ -188,16 +188,30 @@ func (c change) counts() status.Changes {
 	return status.Changes{Added: c.added, Changed: len(c.write) - c.added, Removed: len(c.remove), Kept: len(c.keep)}
 }
 
+// remarks says whether every release has to be looked at again, although
+// nothing is deployed: the target has another name, which stands on its
+// records, or its objects are to be shown and were not before.
+func (m *targetModel) remarks(before *targetModel) bool {
+	return !m.Name.Equal(before.Name) || (m.PlanObjects.ValueBool() && before.Objects.IsNull())
+}
+
 // compare keeps a deployment whose digest is as wanted and whose last operation
-// came to an end.
-func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record) change {
+// came to an end, unless all have to be marked again. What is paused stays as it
+// is, and is not begun.
+func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, remark bool) change {
 	compared := change{keep: map[deploy.Key]bool{}}
 	there := map[deploy.Key]bool{}
 	for _, d := range wanted {
 		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
 		there[key] = true
 		record, had := prior[key]
-		if had && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
+		if d.Paused {
+			if had {
+				compared.keep[key] = true
+			}
+			continue
+		}
+		if had && !remark && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
 			compared.keep[key] = true
 			continue
 		}
@@ -219,13 +233,15 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record) cha
 func (r *targetResource) planChange(plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	prior := before.records()
-	compared := compare(wanted, prior)
+	compared := compare(wanted, prior, plan.remarks(before))
+	counts := compared.counts()
 	compared.remove = r.forgetMissing(name, compared.remove, diags)
 	if len(wanted) == 0 && len(prior) > 0 && !plan.AllowEmpty.ValueBool() {
 		diags.AddAttributeError(path.Root("targets"), "Target "+name+": nothing would be left",
 			fmt.Sprintf("No cluster is matched or there are no bundles, so all %d deployments would be removed. "+
 				"Set allow_empty = true if that is meant.", len(prior)))
 	}
+	warnPaused(name, wanted, diags)
 	r.checkConnections(compared, diags)
 	if diags.HasError() {
 		return
@@ -259,9 +275,23 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
 	plan.Summary, plan.ReadyClusters = before.Summary, before.ReadyClusters
-	if creating || compared.counts().Any() {
-		plan.Summary = types.StringValue(compared.counts().String())
+	if creating || counts.Any() {
+		plan.Summary = types.StringValue(counts.String())
 		plan.ReadyClusters = types.StringUnknown()
+	}
+}
+
+// warnPaused names the deployments that are held.
+func warnPaused(name string, wanted []target.Deployment, diags *diag.Diagnostics) {
+	var held []string
+	for _, d := range wanted {
+		if d.Paused {
+			held = append(held, d.Key())
+		}
+	}
+	if len(held) > 0 {
+		diags.AddWarning("Target "+name+": deployments are held",
+			"These bundles are paused, so their deployments stay as they are: "+strings.Join(held, ", ")+".")
 	}
 }
 

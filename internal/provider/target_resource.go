@@ -54,9 +54,8 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Name of the target, unique for the provider's `owner`. Another name replaces the target.",
+				MarkdownDescription: "Name of the target, unique for the provider's `owner`. Another name marks the releases anew and deploys nothing.",
 				Validators:          []validator.String{dnsLabel()},
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"bundles": schema.ListAttribute{
 				Required:            true,
@@ -181,9 +180,8 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 
 	plan.ID = types.StringValue(rand.Text())
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	r.apply(ctx, &plan, nil, &resp.Diagnostics)
 	// What is true is saved whether all of it was wanted or not.
-	if !plan.Deployments.IsUnknown() {
+	if r.apply(ctx, &plan, &targetModel{}, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -221,8 +219,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	r.apply(ctx, &plan, prior.records(), &resp.Diagnostics)
-	if !plan.Deployments.IsUnknown() {
+	if r.apply(ctx, &plan, &prior, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -271,22 +268,24 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// apply brings the clusters from prior to plan and fills in what is true then.
-func (r *targetResource) apply(ctx context.Context, plan *targetModel, prior map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
-	name := plan.Name.ValueString()
+// apply brings the clusters from what was before to plan and fills in what is
+// true then. It is false when nothing was begun.
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, diags *diag.Diagnostics) bool {
+	name, prior := plan.Name.ValueString(), before.records()
 	wanted, reason := r.wanted(ctx, plan, diags)
 	settings := plan.settings(diags)
 	if diags.HasError() {
-		return
+		return false
 	}
 	if reason != "" {
 		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
-		return
+		return false
 	}
-	change := compare(wanted, prior)
+	change := compare(wanted, prior, plan.remarks(before))
+	counts := change.counts()
 	change.remove = r.forgetMissing(name, change.remove, diags)
 	if diags.HasError() {
-		return
+		return false
 	}
 	planned := plan.plannedObjects()
 	holder := plan.holder(r.fleet.owner)
@@ -303,8 +302,9 @@ func (r *targetResource) apply(ctx context.Context, plan *targetModel, prior map
 	}
 	plan.setRecords(records)
 	if plan.Summary.IsUnknown() {
-		plan.Summary = types.StringValue(change.counts().String())
+		plan.Summary = types.StringValue(counts.String())
 	}
+	return true
 }
 
 // unplanned finds deployments whose objects are not those the plan showed. It

@@ -104,7 +104,7 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 // carries its own instance id. Anything else was taken over by another and is
 // kept.
 func DecideRemoval(mark Mark, observed *Observed) Action {
-	if observed == nil || observed.Mark.Instance != mark.Instance || !mark.holds(observed.Mark) {
+	if observed == nil || mark.Instance == "" || observed.Mark.Instance != mark.Instance {
 		return Keep
 	}
 	return Uninstall
@@ -114,8 +114,13 @@ func DecideRemoval(mark Mark, observed *Observed) Action {
 // is not after a rollback or an upgrade by somebody else.
 func (o Observed) Current() bool { return o.Mark.Revision == o.Revision }
 
-// holds says whether other is a mark of the same owner and target.
+// holds says whether other is a mark of the same target: of this very instance,
+// whatever it was called when it made the mark, or of one before it with the
+// same owner and name.
 func (m Mark) holds(other Mark) bool {
+	if m.Instance != "" && m.Instance == other.Instance {
+		return true
+	}
 	return m.Owner == other.Owner && m.Target == other.Target
 }
 

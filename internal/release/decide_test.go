@@ -42,14 +42,19 @@ func TestDecide(t *testing.T) {
 		"another instance with another digest": {
 			observed: marked(func(o *release.Observed) { o.Mark.Instance, o.Mark.Digest = "old", "x" }), want: release.Upgrade,
 		},
-		"another target": {observed: marked(func(o *release.Observed) { o.Mark.Target = "x" }), foreign: true},
-		"another owner":  {observed: marked(func(o *release.Observed) { o.Mark.Owner = "x" }), foreign: true},
+		"this instance under a former name": {
+			observed: marked(func(o *release.Observed) { o.Mark.Target = "x" }), want: release.Keep,
+		},
+		"another target": {observed: marked(func(o *release.Observed) { o.Mark.Target, o.Mark.Instance = "x", "j" }), foreign: true},
+		"another owner":  {observed: marked(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "x", "j" }), foreign: true},
 		"plain Helm":     {observed: marked(func(o *release.Observed) { o.Mark = release.Mark{} }), foreign: true},
 		"another's interrupted operation": {
-			observed: marked(func(o *release.Observed) { o.Mark.Owner, o.Status = "x", release.StatusPendingUpgrade }), foreign: true,
+			observed: marked(func(o *release.Observed) {
+				o.Mark.Owner, o.Mark.Instance, o.Status = "x", "j", release.StatusPendingUpgrade
+			}), foreign: true,
 		},
 		"another owner, taken over": {
-			observed: marked(func(o *release.Observed) { o.Mark.Owner = "x" }), takeOwnership: true, want: release.Upgrade,
+			observed: marked(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "x", "j" }), takeOwnership: true, want: release.Upgrade,
 		},
 		"plain Helm, taken over": {
 			observed: marked(func(o *release.Observed) { o.Mark = release.Mark{} }), takeOwnership: true, want: release.Upgrade,
@@ -77,11 +82,11 @@ func TestDecideRemoval(t *testing.T) {
 		observed *release.Observed
 		want     release.Action
 	}{
-		"own":                    {observed: &release.Observed{Mark: own}, want: release.Uninstall},
-		"nothing there":          {observed: nil, want: release.Keep},
-		"taken by an instance":   {observed: &release.Observed{Mark: release.Mark{Owner: "o", Target: "t", Instance: "new"}}, want: release.Keep},
-		"taken by another owner": {observed: &release.Observed{Mark: release.Mark{Owner: "x", Target: "t", Instance: "i"}}, want: release.Keep},
-		"of plain Helm":          {observed: &release.Observed{}, want: release.Keep},
+		"own":                  {observed: &release.Observed{Mark: own}, want: release.Uninstall},
+		"nothing there":        {observed: nil, want: release.Keep},
+		"taken by an instance": {observed: &release.Observed{Mark: release.Mark{Owner: "o", Target: "t", Instance: "new"}}, want: release.Keep},
+		"under a former name":  {observed: &release.Observed{Mark: release.Mark{Owner: "o", Target: "former", Instance: "i"}}, want: release.Uninstall},
+		"of plain Helm":        {observed: &release.Observed{}, want: release.Keep},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -138,12 +138,13 @@ func TestSameContentSameDigest(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
-	hash := commit(t, server, apps(1))
+	manifest := apps(1)["apps/web/deployment.yaml"]
+	hash := commit(t, server, map[string]string{"apps/web/deployment.yaml": manifest})
 	definition := &source.Definition{Name: "web", Options: fleetyaml.Definition{Options: fleetyaml.Options{
 		DefaultNamespace: "web",
 		Helm:             &fleetyaml.Helm{Values: map[string]any{"replicas": 3, "hosts": []string{"a"}}},
 	}}}
-	inline := map[string]string{"deployment.yaml": apps(1)["apps/web/deployment.yaml"], "fleet.yaml": apps(1)["apps/web/fleet.yaml"]}
+	inline := map[string]string{"deployment.yaml": manifest}
 	fromFiles := generate(t, newStore(t), source.Spec{Files: inline, Definition: definition})
 	fromGit := generate(t, newStore(t), source.Spec{
 		Git:  &source.Checkout{Repo: server.URL("fleet"), Commit: hash},

@@ -163,28 +163,24 @@ const (
 func (c *corpus) compare(t *testing.T, r recording) []finding {
 	t.Helper()
 
-	of := func(layer, what string, v verdict, detail string, args ...any) finding {
-		return finding{layer, what, v, fmt.Sprintf(detail, args...)}
-	}
+	names := func(v verdict, detail string) finding { return finding{layerNames, r.ID, v, detail} }
 	if len(r.Driven) > 0 {
-		return []finding{of(layerNames, r.ID+" (driven)", notYet, "")}
+		return []finding{names(notYet, "")}
 	}
 	result, err := bundle.Read(os.DirFS(c.inputs(t, r)), r.options(r.Paths))
 	if isNotYet(err) {
 		if r.Outcome != "ok" {
-			return []finding{of(layerNames, r.ID, equal, "")} // Fails, as with Fleet.
+			return []finding{names(equal, "")} // Fails, as with Fleet.
 		}
-		findings := []finding{of(layerNames, r.ID, notYet, "")}
-		return append(findings, c.compareApart(t, r)...)
+		return append([]finding{names(notYet, "")}, c.compareApart(t, r)...)
 	}
-	names := make([]string, len(result.Bundles))
+	got := make([]string, len(result.Bundles))
 	for i, b := range result.Bundles {
-		names[i] = b.Name
+		got[i] = b.Name
 	}
-	slices.Sort(names)
+	slices.Sort(got)
 
-	v, detail := r.judgeNames(names, err)
-	findings := []finding{of(layerNames, r.ID, v, "%s", detail)}
+	findings := []finding{names(r.judgeNames(got, err))}
 	if err != nil {
 		return findings
 	}
@@ -258,7 +254,7 @@ func (r recording) options(paths []string) bundle.ReadOptions {
 
 // isNotYet says whether reading has failed for want of a feature.
 func isNotYet(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // The tree itself is looked at.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(joined.Unwrap(), isNotYet)
 	}
 	invalid, ok := errors.AsType[*fleetyaml.Error](err)

@@ -305,7 +305,7 @@ func digest(d Deployment) (string, error) {
 		return "", fmt.Errorf("computing the digest of the options: %w", err)
 	}
 	sum := sha256.New()
-	for _, part := range []string{"deployment " + digestVersion, d.Bundle.Digest, string(options), d.Release, d.Namespace} {
+	for _, part := range []string{"deployment " + digestVersion, d.Bundle.Content, string(options), d.Release, d.Namespace} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		sum.Write(length[:])

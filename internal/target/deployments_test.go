@@ -17,14 +17,14 @@ import (
 )
 
 // parsed makes a bundle of a fleet.yaml.
-func parsed(t testing.TB, name, text string) *bundle.Bundle {
-	t.Helper()
+func parsed(tb testing.TB, name, text string) *bundle.Bundle {
+	tb.Helper()
 
 	def, _, err := fleetyaml.Parse(name, []byte(text), true)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return &bundle.Bundle{Name: name, Path: ".", Definition: def, Digest: "v1-" + name}
+	return &bundle.Bundle{Name: name, Path: ".", Definition: def, Content: "v1-" + name}
 }
 
 func cluster(name string, labels ...string) target.Cluster {
@@ -360,9 +360,14 @@ func TestDigest(t *testing.T) {
 	if got := digest(text, cluster("two", "env=dev", "other=label")); got != want {
 		t.Errorf("Digest on another cluster = %s, want %s", got, want)
 	}
+	elsewhere := "targetCustomizations:\n- clusterSelector: {matchLabels: {env: prod}}\n  namespace: c\n" + text
+	if got := digest(elsewhere, cluster("one", "env=dev")); got != want {
+		t.Errorf("a customization for another cluster changes the digest to %s", got)
+	}
 	for what, got := range map[string]string{
 		"a label that counts": digest(text, cluster("one", "env=prod")),
 		"a namespace":         digest("namespace: other\n"+text, cluster("one", "env=dev")),
+		"its customization":   digest(elsewhere, cluster("one", "env=prod")),
 	} {
 		if got == want {
 			t.Errorf("%s does not change the digest", what)
@@ -384,7 +389,7 @@ func TestDeploymentsProperties(t *testing.T) {
 		digests[d.Key()] = d.Digest
 	}
 	for seed := range uint64(20) {
-		random := rand.New(rand.NewPCG(seed, 0))
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // A shuffle is no secret.
 		shuffled := in
 		shuffled.Clusters, shuffled.Bundles, shuffled.Groups = slices.Clone(in.Clusters), slices.Clone(in.Bundles), slices.Clone(in.Groups)
 		random.Shuffle(len(in.Clusters), func(i, j int) {
@@ -415,8 +420,8 @@ func TestDeploymentsProperties(t *testing.T) {
 }
 
 // fleetOf is a fleet in which every third bundle is templated.
-func fleetOf(t testing.TB, clusters, bundles int) target.Input {
-	t.Helper()
+func fleetOf(tb testing.TB, clusters, bundles int) target.Input {
+	tb.Helper()
 
 	in := target.Input{
 		Rules:  []target.Rule{{ClusterGroup: "all"}},
@@ -433,7 +438,7 @@ func fleetOf(t testing.TB, clusters, bundles int) target.Input {
 		if i%3 == 0 {
 			text = strings.Replace(text, "replicas: 2", "replicas: 2, cluster: '${ .ClusterName }', region: global.fleet.clusterLabels.region", 1)
 		}
-		in.Bundles = append(in.Bundles, parsed(t, fmt.Sprintf("bundle-%02d", i), text))
+		in.Bundles = append(in.Bundles, parsed(tb, fmt.Sprintf("bundle-%02d", i), text))
 	}
 	return in
 }

@@ -50,7 +50,8 @@ type Deployment struct {
 	// Options are the bundle's options merged with those of the matching
 	// customizations, templated for this cluster.
 	Options fleetyaml.Options
-	// Digest covers the bundle's digest, Options, Release and Namespace.
+	// Digest covers the bundle's content, Options, Release and Namespace. What a
+	// bundle says of other clusters is not part of it.
 	Digest string
 	// Bundle is shared by all deployments of it and must not be changed.
 	Bundle *bundle.Bundle
