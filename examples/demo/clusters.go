@@ -38,9 +38,9 @@ func clustersOf(kind string) (clusters, error) {
 // localClusters are control planes built from Go modules.
 type localClusters struct{ env *testenv.Env }
 
-func (c *localClusters) up(ctx context.Context, _ string) (string, []string, error) {
+func (c *localClusters) up(ctx context.Context, work string) (string, []string, error) {
 	log := func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) }
-	env, err := testenv.Start(ctx, testenv.Options{Clusters: clusterCount, Log: log})
+	env, err := testenv.Start(ctx, testenv.Options{Clusters: clusterCount, Parent: work, Log: log})
 	if err != nil {
 		return "", nil, err
 	}

@@ -59,7 +59,7 @@ func (v yamlValue) Type(context.Context) attr.Type { return yamlType{} }
 
 // object reads the map. An empty string is an empty map.
 func (v yamlValue) object() (map[string]any, error) {
-	var object map[string]any
+	object := map[string]any{}
 	if err := yaml.UnmarshalStrict([]byte(v.ValueString()), &object); err != nil {
 		return nil, fmt.Errorf("must be a map written as YAML or JSON: %w", err)
 	}

@@ -1,0 +1,214 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// The framework checks schemas when a server is asked for them.
+func TestSchemasAreValid(t *testing.T) {
+	t.Parallel()
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range resp.Diagnostics {
+		t.Errorf("%s: %s", found.Summary, found.Detail)
+	}
+	if got := len(resp.ResourceSchemas); got != 3 {
+		t.Errorf("%d resources, want 3", got)
+	}
+}
+
+func TestCreateLegRemovals(t *testing.T) {
+	t.Parallel()
+	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: {}, {Cluster: "b", Bundle: "one"}: {}}
+	tests := map[string]struct {
+		leg  createLeg
+		want []string
+	}{
+		"a destroy removes all":                        {leg: createLeg{}, want: []string{"a/one", "b/one"}},
+		"a replacement keeps what Create wants":        {leg: createLeg{Planned: true, Wanted: map[string]bool{"a/one": true, "c/one": true}}, want: []string{"b/one"}},
+		"a replacement that wants nothing":             {leg: createLeg{Planned: true}, want: []string{"a/one", "b/one"}},
+		"a replacement whose wishes are not known yet": {leg: createLeg{Planned: true, Unknown: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// What is stored is read back as it was.
+			raw, err := json.Marshal(test.leg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stored createLeg
+			if err := json.Unmarshal(raw, &stored); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, key := range stored.removals(records) {
+				got = append(got, key.String())
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	one := func(change func(*target.Deployment)) []target.Deployment {
+		d := target.Deployment{Cluster: "a", Bundle: &bundle.Bundle{Name: "one"}, Release: "one", Namespace: "ns", Digest: "d"}
+		change(&d)
+		return []target.Deployment{d}
+	}
+	before := func(change func(*deploy.Record)) map[deploy.Key]deploy.Record {
+		record := deploy.Record{Release: "one", Namespace: "ns", Digest: "d", State: status.Ready}
+		change(&record)
+		return map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: record}
+	}
+	same, asIs := func(*target.Deployment) {}, func(*deploy.Record) {}
+	tests := map[string]struct {
+		wanted []target.Deployment
+		prior  map[deploy.Key]deploy.Record
+		remark bool
+		want   string
+	}{
+		"nothing changes":           {wanted: one(same), prior: before(asIs), want: "+0 ~0 -0 =1"},
+		"added":                     {wanted: one(same), want: "+1 ~0 -0 =0"},
+		"removed":                   {prior: before(asIs), want: "+0 ~0 -1 =0"},
+		"another digest":            {wanted: one(func(d *target.Deployment) { d.Digest = "x" }), prior: before(asIs), want: "+0 ~1 -0 =0"},
+		"another namespace":         {wanted: one(func(d *target.Deployment) { d.Namespace = "x" }), prior: before(asIs), want: "+0 ~1 -0 =0"},
+		"another release":           {wanted: one(func(d *target.Deployment) { d.Release = "x" }), prior: before(asIs), want: "+0 ~1 -0 =0"},
+		"not ready yet":             {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.NotReady }), want: "+0 ~0 -0 =1"},
+		"failed before":             {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.ErrApplied }), want: "+0 ~1 -0 =0"},
+		"changed by somebody":       {wanted: one(same), prior: before(func(r *deploy.Record) { r.State, r.Digest = status.Modified, "" }), want: "+0 ~1 -0 =0"},
+		"cut short before":          {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.WaitApplied }), want: "+0 ~1 -0 =0"},
+		"all to be marked anew":     {wanted: one(same), prior: before(asIs), remark: true, want: "+0 ~1 -0 =0"},
+		"paused and changed":        {wanted: one(func(d *target.Deployment) { d.Paused, d.Digest = true, "x" }), prior: before(asIs), want: "+0 ~0 -0 =1"},
+		"paused and not there yet":  {wanted: one(func(d *target.Deployment) { d.Paused = true }), want: "+0 ~0 -0 =0"},
+		"paused and to be marked":   {wanted: one(func(d *target.Deployment) { d.Paused = true }), prior: before(asIs), remark: true, want: "+0 ~0 -0 =1"},
+		"another cluster, same key": {wanted: one(func(d *target.Deployment) { d.Cluster = "b" }), prior: before(asIs), want: "+1 ~0 -1 =0"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := compare(test.wanted, test.prior, test.remark).counts().String(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// The same cause on many clusters is one diagnostic.
+func TestFailuresAreGroupedByCause(t *testing.T) {
+	t.Parallel()
+	down := func(cluster string) error {
+		return &status.UnreachableError{Cluster: cluster, Err: &url.Error{Op: "Get", URL: "https://x", Err: errors.New("connection refused")}}
+	}
+	outcome := deploy.Outcome{
+		Records: map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: {State: status.ErrApplied, Release: "one", Namespace: "ns"}},
+		Failures: []deploy.Failure{
+			{Cluster: "a", Bundle: "one", Doing: "upgrading", Err: errors.New("immutable")},
+			{Cluster: "b", Bundle: "one", Doing: "deploying", Err: down("b")},
+			{Cluster: "c", Bundle: "one", Doing: "deploying", Err: down("c")},
+		},
+	}
+	var diags diag.Diagnostics
+	addFailures(&diags, "all", outcome)
+	if got := diags.ErrorsCount(); got != 2 {
+		t.Fatalf("%d diagnostics, want 2: %v", got, diags)
+	}
+	for i, want := range [][]string{
+		{"upgrading a/one failed", "immutable", "a/one is ErrApplied (release one in namespace ns)", "Next:"},
+		{"2 deployments failed", "b/one, c/one", "does not answer", "connection refused", "b/one is not deployed", "Bring the cluster back"},
+	} {
+		text := diags[i].Summary() + "\n" + diags[i].Detail()
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("diagnostic %d does not say %q:\n%s", i, part, text)
+			}
+		}
+	}
+}
+
+func TestYAMLValuesMeanTheSame(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		left, right string
+		want        bool
+	}{
+		"order and comments": {left: "a: 1\nb: [x]\n", right: "# hi\nb:\n- x\na: 1\n", want: true},
+		"YAML and JSON":      {left: "a: {b: true}", right: `{"a":{"b":true}}`, want: true},
+		"empty and nothing":  {left: "", right: "{}", want: true},
+		"another value":      {left: "a: 1", right: "a: 2"},
+		"another type":       {left: "a: 1", right: `a: "1"`},
+		"not YAML":           {left: "a: [", right: "a: ["},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			left := yamlValue{StringValue: basetypes.NewStringValue(test.left)}
+			got, diags := left.StringSemanticEquals(t.Context(), yamlValue{StringValue: basetypes.NewStringValue(test.right)})
+			if diags.HasError() || got != test.want {
+				t.Errorf("got %t, want %t (%v)", got, test.want, diags)
+			}
+		})
+	}
+}
+
+func TestHeadCountsOnlyForItsRepository(t *testing.T) {
+	t.Parallel()
+	stored := gitRepoModel{Repo: types.StringValue("https://x/y"), Branch: types.StringValue("main")}
+	raw, err := json.Marshal(stored.head("c0ffee"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		model gitRepoModel
+		want  string
+	}{
+		"the same":           {model: stored, want: "c0ffee"},
+		"another repository": {model: gitRepoModel{Repo: types.StringValue("https://x/z"), Branch: types.StringValue("main")}},
+		"another branch":     {model: gitRepoModel{Repo: types.StringValue("https://x/y"), Branch: types.StringValue("next")}},
+		"a revision":         {model: gitRepoModel{Repo: types.StringValue("https://x/y"), Revision: types.StringValue("main")}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			if got := test.model.storedHead(t.Context(), privateKeys{headKey: raw}, &diags); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// privateKeys is private state as it comes with a request.
+type privateKeys map[string][]byte
+
+func (p privateKeys) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
+	return p[key], nil
+}
