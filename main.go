@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log"
 
@@ -20,8 +21,14 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
-	options := providerserver.ServeOpts{Address: address, Debug: *debug}
-	if err := providerserver.Serve(context.Background(), provider.New(version), options); err != nil {
+	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func serve(debug bool) error {
+	cleanup := &provider.Cleanup{}
+	options := providerserver.ServeOpts{Address: address, Debug: debug}
+	err := providerserver.Serve(context.Background(), provider.New(version, cleanup), options)
+	return errors.Join(err, cleanup.Run())
 }

@@ -48,9 +48,16 @@ func TestMain(m *testing.M) {
 }
 
 // factories run the provider inside the test, where the race detector sees it.
-func factories() map[string]func() (tfprotov6.ProviderServer, error) {
+func factories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error) {
+	t.Helper()
+	cleanup := &provider.Cleanup{}
+	t.Cleanup(func() {
+		if err := cleanup.Run(); err != nil {
+			t.Error(err)
+		}
+	})
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"fleet": providerserver.NewProtocol6WithError(provider.New("test")()),
+		"fleet": providerserver.NewProtocol6WithError(provider.New("test", cleanup)()),
 	}
 }
 
@@ -92,7 +99,7 @@ func TestAccFiveSteps(t *testing.T) {
 	}
 
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories(),
+		ProtoV6ProviderFactories: factories(t),
 		CheckDestroy: func(*terraform.State) error {
 			for i := range 3 {
 				s.expectNothing(t, i)
@@ -175,7 +182,7 @@ func TestAccUnknownHost(t *testing.T) {
 		made + s.bundle("one", "x") + target("", "fleet_bundle.one.bundles")
 
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories(),
+		ProtoV6ProviderFactories: factories(t),
 		Steps: []resource.TestStep{
 			{
 				Config: config,

@@ -106,7 +106,7 @@ func advice(err error) string {
 	case errors.As(err, &unreachable):
 		return "Bring the cluster back, or take it out of the target's rules, and apply again."
 	case errors.As(err, &denied):
-		return "Check the credentials of the cluster and the rights of its user, and apply again."
+		return "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."
 	case errors.As(err, &foreign):
 		return "Set take_ownership = true on the target to take the release over, or choose another release name."
 	case errors.As(err, &missing):

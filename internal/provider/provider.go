@@ -23,11 +23,13 @@ var _ provider.Provider = (*fleetProvider)(nil)
 
 type fleetProvider struct {
 	version string
+	cleanup *Cleanup
 }
 
-// New makes the provider as the given version of it.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &fleetProvider{version: version} }
+// New makes the provider as the given version of it. What it leaves behind is
+// undone by cleanup, which the caller runs in the end.
+func New(version string, cleanup *Cleanup) func() provider.Provider {
+	return func() provider.Provider { return &fleetProvider{version: version, cleanup: cleanup} }
 }
 
 func (p *fleetProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -207,6 +209,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	p.cleanup.add(configured.git.Close)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
 }
@@ -215,4 +218,6 @@ func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{newGitRepoResource, newBundleResource, newTargetResource}
 }
 
-func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newGitRepoDataSource}
+}

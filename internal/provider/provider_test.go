@@ -25,7 +25,7 @@ import (
 // The framework checks schemas when a server is asked for them.
 func TestSchemasAreValid(t *testing.T) {
 	t.Parallel()
-	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	server, err := providerserver.NewProtocol6WithError(New("test", &Cleanup{})())()
 	if err != nil {
 		t.Fatal(err)
 	}

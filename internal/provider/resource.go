@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
@@ -18,13 +19,18 @@ func (n named) Metadata(_ context.Context, req resource.MetadataRequest, resp *r
 type configured struct{ fleet *fleet }
 
 func (c *configured) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return // Terraform validates before it configures.
+	c.fleet = providerData(req.ProviderData, &resp.Diagnostics)
+}
+
+// providerData is nil while Terraform validates, which it does before it
+// configures.
+func providerData(data any, diags *diag.Diagnostics) *fleet {
+	if data == nil {
+		return nil
 	}
-	given, ok := req.ProviderData.(*fleet)
+	given, ok := data.(*fleet)
 	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("This is an error in the provider, please report it: got %T.", req.ProviderData))
-		return
+		diags.AddError("Unexpected provider data", fmt.Sprintf("This is an error in the provider, please report it: got %T.", data))
 	}
-	c.fleet = given
+	return given
 }
