@@ -1,0 +1,119 @@
+// Package kustomize is the only room that knows kustomize: it turns files with a
+// kustomization into objects, in memory.
+package kustomize
+
+import (
+	"fmt"
+	"path"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+// renderedFile holds what a chart has rendered, for a kustomization of it; the
+// name is Fleet's (internal/helmdeployer/kustomize/kustomize.go).
+const renderedFile = "fleet-manifests.yaml"
+
+// Error says that a kustomization cannot be built.
+type Error struct {
+	// Dir is the folder of the kustomization in the bundle.
+	Dir string
+	Err error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("kustomize in %s: %v", e.Dir, e.Err) }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// OutsideError says that a kustomization names something that is not in the
+// bundle: kustomize would read it from the network or the machine it runs on.
+type OutsideError struct {
+	// File is the kustomization, Name what it names.
+	File, Name string
+}
+
+func (e *OutsideError) Error() string {
+	return fmt.Sprintf("%s names %q, which is not in the bundle; nothing outside of a bundle is read, so copy it there", e.File, e.Name)
+}
+
+// Build answers all objects of the kustomization in the folder dir, as YAML
+// documents in the order that kustomize gives them. rendered are objects that
+// come first among its resources, none if it is empty. Files are read in memory:
+// nothing outside of them is, no plugin runs and nothing is fetched.
+//
+// Errors: *Error, with an *OutsideError in it when that is the cause.
+func Build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
+	dir = path.Clean(dir)
+	built, err := build(files, dir, rendered)
+	if err != nil {
+		return nil, &Error{Dir: dir, Err: err}
+	}
+	return built, nil
+}
+
+func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
+	memory := filesys.MakeFsInMemory()
+	for _, file := range files {
+		if err := memory.WriteFile(path.Join("/", file.Name), file.Content); err != nil {
+			return nil, fmt.Errorf("writing %s: %w", file.Name, err)
+		}
+	}
+	root := path.Join("/", dir)
+	if len(rendered) > 0 {
+		if err := addRendered(memory, root, rendered); err != nil {
+			return nil, err
+		}
+	}
+	if err := confine(memory, root); err != nil {
+		return nil, err
+	}
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, root)
+	if err != nil {
+		return nil, err
+	}
+	return objects.AsYaml()
+}
+
+// addRendered puts a file with rendered objects first among the resources of the
+// kustomization.
+func addRendered(memory filesys.FileSystem, root string, rendered []byte) error {
+	if err := memory.WriteFile(path.Join(root, renderedFile), rendered); err != nil {
+		return fmt.Errorf("writing %s: %w", renderedFile, err)
+	}
+	file, content, err := kustomization(memory, root)
+	if err != nil {
+		return err
+	}
+	content.Resources = append([]string{renderedFile}, content.Resources...)
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return memory.WriteFile(file, data)
+}
+
+// kustomization reads the kustomization of a folder as kustomize does.
+func kustomization(memory filesys.FileSystem, root string) (string, types.Kustomization, error) {
+	for _, name := range bundle.KustomizationFiles() {
+		file := path.Join(root, name)
+		if !memory.Exists(file) {
+			continue
+		}
+		data, err := memory.ReadFile(file)
+		if err != nil {
+			return file, types.Kustomization{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		var content types.Kustomization
+		if err := content.Unmarshal(data); err != nil {
+			return file, types.Kustomization{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		content.FixKustomization()
+		return file, content, nil
+	}
+	return "", types.Kustomization{}, fmt.Errorf("%s holds no %s", root, bundle.KustomizationFiles()[0])
+}
