@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/postrender"
+	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +54,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 
 // install makes the first revision of a release.
 func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.charts.load(d)
+	loaded, err := c.chart(op, d, place{revision: 1})
 	if err != nil {
 		return release.Written{}, err
 	}
@@ -74,9 +74,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.EnableDNS = !options.DisableDNS
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
-	if install.PostRenderer, err = c.postRenderer(op, d); err != nil {
-		return release.Written{}, err
-	}
+	install.PostRenderer = learning{redactor: op.redactor, next: postRendererFor(d)}
 	if len(loaded.CRDObjects()) > 0 {
 		defer c.forgetCapabilities()
 	}
@@ -113,7 +111,7 @@ func (o *operation) undo(name string, timeout time.Duration) error {
 
 // upgrade makes the next revision of a release.
 func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.charts.load(d)
+	loaded, err := c.chart(op, d, place{revision: w.Mark.Revision, upgrade: true})
 	if err != nil {
 		return release.Written{}, err
 	}
@@ -136,9 +134,7 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = labelsOf(w.Mark)
-	if upgrade.PostRenderer, err = c.postRenderer(op, d); err != nil {
-		return release.Written{}, err
-	}
+	upgrade.PostRenderer = learning{redactor: op.redactor, next: postRendererFor(d)}
 	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, values(d))
 	if err != nil {
 		return release.Written{}, op.explain("upgrading", d, err)
@@ -209,17 +205,17 @@ func (c *Client) Uninstall(ctx context.Context, observed release.Observed, spare
 	return nil
 }
 
-// postRenderer sees what is rendered, and puts all objects into the namespace
-// that the bundle is restricted to, if it is.
-func (c *Client) postRenderer(op *operation, d target.Deployment) (postrender.PostRenderer, error) {
-	if d.Options.Namespace == "" {
-		return learning{redactor: op.redactor}, nil
+// chart makes the chart of a deployment for this cluster.
+func (c *Client) chart(op *operation, d target.Deployment, p place) (*chart.Chart, error) {
+	p.capabilities = op.config.Capabilities
+	var err error
+	if p.config, err = c.getter.ToRESTConfig(); err != nil {
+		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
 	}
-	mapper, err := c.getter.ToRESTMapper()
-	if err != nil {
+	if p.mapper, err = c.getter.ToRESTMapper(); err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	return learning{redactor: op.redactor, next: namespacer{namespace: d.Namespace, mapper: mapper}}, nil
+	return c.charts.chart(d, p)
 }
 
 // explain prefers the error of a wait, which Helm keeps as text only.

@@ -20,6 +20,11 @@ import (
 // never a loaded one: Helm changes a chart while it renders, so each rendering
 // loads its own.
 type Charts struct {
+	// Kustomize builds the kustomization in a folder of files; rendered objects,
+	// if any, come first among its resources. Without it a bundle with a
+	// kustomization cannot be rendered.
+	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
+
 	files sync.Map // chartKey -> []*loader.BufferedFile
 }
 
@@ -27,31 +32,61 @@ type Charts struct {
 // on.
 type chartKey struct {
 	content  string // digest
-	chart    string
+	style    style
 	overlays string
 }
 
+// style is what Fleet makes of the files of a bundle
+// (internal/bundlereader/style.go): a Helm chart, a kustomization, both, or
+// plain manifests if it is neither.
+type style struct {
+	helm, kustomize        bool
+	chartDir, kustomizeDir string
+}
+
+// kustomizesChart says that what the chart renders goes through kustomize.
+func (s style) kustomizesChart() bool { return s.helm && s.kustomize }
+
+func styleOf(d target.Deployment) (style, error) {
+	s := style{chartDir: chartPath(d)}
+	s.helm = hasFile(d.Bundle.Files, path.Join(s.chartDir, chartutil.ChartfileName))
+	if !s.helm && s.chartDir != "" {
+		return style{}, fmt.Errorf("bundle %s: helm.chart names %q, which holds no %s", d.Bundle.Name, s.chartDir, chartutil.ChartfileName)
+	}
+	dir := ""
+	if d.Options.Kustomize != nil {
+		dir = d.Options.Kustomize.Dir
+	}
+	var err error
+	s.kustomizeDir, s.kustomize, err = d.Bundle.Kustomization(dir)
+	return s, err
+}
+
 // load makes the chart of a deployment. Every call returns a chart of its own.
-func (c *Charts) load(d target.Deployment) (*chart.Chart, error) {
-	files, err := c.chartFiles(d)
+func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
+	made, err := styleOf(d)
 	if err != nil {
-		return nil, err
+		return nil, made, err
+	}
+	files, err := c.chartFiles(d, made)
+	if err != nil {
+		return nil, made, err
 	}
 	loaded, err := loader.LoadFiles(files)
 	if err != nil {
-		return nil, fmt.Errorf("reading the chart of bundle %s: %w", d.Bundle.Name, err)
+		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
-	return loaded, nil
+	return loaded, made, nil
 }
 
-func (c *Charts) chartFiles(d target.Deployment) ([]*loader.BufferedFile, error) {
-	key := chartKey{content: d.Bundle.Content, chart: chartPath(d), overlays: strings.Join(overlays(d), "\n")}
+func (c *Charts) chartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
+	key := chartKey{content: d.Bundle.Content, style: s, overlays: strings.Join(overlays(d), "\n")}
 	if files, ok := c.files.Load(key); ok {
 		if buffered, ok := files.([]*loader.BufferedFile); ok {
 			return buffered, nil
 		}
 	}
-	files, err := makeChartFiles(d)
+	files, err := c.makeChartFiles(d, s)
 	if err != nil {
 		return nil, err
 	}
@@ -59,20 +94,16 @@ func (c *Charts) chartFiles(d target.Deployment) ([]*loader.BufferedFile, error)
 	return files, nil
 }
 
-// makeChartFiles decides the style of a bundle as Fleet does
-// (internal/bundlereader/style.go): a Chart.yaml makes it a Helm chart, else
-// its files are raw YAML.
-func makeChartFiles(d target.Deployment) ([]*loader.BufferedFile, error) {
-	dir := chartPath(d)
-	if hasFile(d.Bundle.Files, path.Join(dir, chartutil.ChartfileName)) {
-		return chartBelow(d.Bundle.Files, dir), nil
-	}
-	if dir != "" {
-		return nil, fmt.Errorf("bundle %s: helm.chart names %q, which holds no %s", d.Bundle.Name, dir, chartutil.ChartfileName)
+func (c *Charts) makeChartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
+	switch {
+	case s.helm:
+		return chartBelow(d.Bundle.Files, s.chartDir), nil
+	case s.kustomize:
+		return c.kustomizedChart(d.Bundle, s.kustomizeDir)
 	}
 	files, err := overlay(d.Bundle.Files, overlays(d))
 	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", d.Bundle.Name, err)
+		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}
 	return rawChart(d.Bundle, files)
 }
@@ -127,16 +158,10 @@ const (
 // Files below templates/ are templates, as in Fleet
 // (internal/helmdeployer/render/helm.go).
 func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, error) {
-	metadata, err := yaml.Marshal(chart.Metadata{
-		APIVersion:  chart.APIVersionV2,
-		Name:        b.Name,
-		Version:     rawVersion(b.Content),
-		Description: "Manifests of the bundle " + b.Name,
-	})
+	generated, err := generatedChart(b)
 	if err != nil {
-		return nil, fmt.Errorf("writing the chart of bundle %s: %w", b.Name, err)
+		return nil, err
 	}
-	generated := []*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: metadata}}
 	for _, file := range files {
 		if strings.HasPrefix(file.Name, templatesDir) {
 			generated = append(generated, &loader.BufferedFile{Name: file.Name, Data: file.Content})
@@ -147,18 +172,61 @@ func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, er
 		}
 		manifest, err := rawManifest(file)
 		if err != nil {
-			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+			return nil, &ManifestError{Bundle: b.Name, Err: err}
 		}
-		if len(manifest) == 0 {
-			continue
-		}
-		quote := fmt.Sprintf("{{ .Files.Get %q }}\n", rawDir+file.Name)
-		generated = append(generated,
-			&loader.BufferedFile{Name: rawDir + file.Name, Data: manifest},
-			&loader.BufferedFile{Name: templatesDir + rawDir + file.Name + ".yaml", Data: []byte(quote)},
-		)
+		generated = append(generated, quoted(file.Name, manifest)...)
 	}
 	return generated, nil
+}
+
+// kustomizedChart makes a chart of what kustomize builds.
+func (c *Charts) kustomizedChart(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
+	generated, err := generatedChart(b)
+	if err != nil {
+		return nil, err
+	}
+	built, err := c.kustomize(b, dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return append(generated, quoted("kustomize.yaml", built)...), nil
+}
+
+func (c *Charts) kustomize(b *bundle.Bundle, dir string, rendered []byte) ([]byte, error) {
+	if c.Kustomize == nil {
+		return nil, fmt.Errorf("bundle %s: there is nothing here that runs kustomize", b.Name)
+	}
+	built, err := c.Kustomize(b.Files, dir, rendered)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	return built, nil
+}
+
+// generatedChart is a chart without templates, for objects that no chart renders.
+func generatedChart(b *bundle.Bundle) ([]*loader.BufferedFile, error) {
+	metadata, err := yaml.Marshal(chart.Metadata{
+		APIVersion:  chart.APIVersionV2,
+		Name:        b.Name,
+		Version:     rawVersion(b.Content),
+		Description: "Manifests of the bundle " + b.Name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the chart of bundle %s: %w", b.Name, err)
+	}
+	return []*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: metadata}}, nil
+}
+
+// quoted puts a manifest into a chart without any of it being read as a template.
+func quoted(name string, manifest []byte) []*loader.BufferedFile {
+	if len(manifest) == 0 {
+		return nil
+	}
+	quote := fmt.Sprintf("{{ .Files.Get %q }}\n", rawDir+name)
+	return []*loader.BufferedFile{
+		{Name: rawDir + name, Data: manifest},
+		{Name: templatesDir + rawDir + name + ".yaml", Data: []byte(quote)},
+	}
 }
 
 // rawVersion is the version of a generated chart. It comes from the bundle's

@@ -96,8 +96,12 @@ func objects(manifest, namespace, digest string) ([]release.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
 	}
-	listed := make([]release.Object, 0, len(parsed))
-	for _, object := range parsed {
+	return listObjects(parsed, namespace, digest)
+}
+
+func listObjects(objects []*unstructured.Unstructured, namespace, digest string) ([]release.Object, error) {
+	listed := make([]release.Object, 0, len(objects))
+	for _, object := range objects {
 		content, err := json.Marshal(object.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)

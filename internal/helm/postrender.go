@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"fmt"
 
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/postrender"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // ClusterScopedError says that a bundle which must stay in one namespace holds
@@ -26,23 +30,15 @@ type namespacer struct {
 	mapper    meta.RESTMapper
 }
 
-// Run is what Helm calls with the rendered manifest.
-func (n namespacer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	objects, err := documents(rendered.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
-	}
+// move changes objects in place.
+func (n namespacer) move(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if n.clusterScoped(object) {
-			return nil, &ClusterScopedError{Kind: object.GetKind(), Name: object.GetName(), Namespace: n.namespace}
+			return &ClusterScopedError{Kind: object.GetKind(), Name: object.GetName(), Namespace: n.namespace}
 		}
 		object.SetNamespace(n.namespace)
 	}
-	manifest, err := join(objects)
-	if err != nil {
-		return nil, err
-	}
-	return bytes.NewBufferString(manifest), nil
+	return nil
 }
 
 func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
@@ -56,4 +52,49 @@ func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
 	mapping, err := n.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	// A kind the cluster does not know is reported by Helm, with its place.
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+}
+
+// keeper is a post-renderer that makes Helm leave custom resource definitions
+// where they are when a release goes, as all resources of their kinds would go
+// with them (Fleet: internal/helmdeployer/postrender.go).
+type keeper struct{}
+
+func (keeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	if !bytes.Contains(rendered.Bytes(), []byte(crdKind)) {
+		return rendered, nil
+	}
+	objects, err := documents(rendered.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
+	}
+	keepCRDs(objects)
+	manifest, err := join(objects)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.NewBufferString(manifest), nil
+}
+
+func keepCRDs(objects []*unstructured.Unstructured) {
+	for _, object := range objects {
+		if object.GetKind() != crdKind {
+			continue
+		}
+		annotations := object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[kube.ResourcePolicyAnno] = kube.KeepPolicy
+		object.SetAnnotations(annotations)
+	}
+}
+
+const crdKind = "CustomResourceDefinition"
+
+// postRendererFor is what all objects of a deployment but hooks go through.
+func postRendererFor(d target.Deployment) postrender.PostRenderer {
+	if d.Options.DeleteCRDResources {
+		return nil
+	}
+	return keeper{}
 }

@@ -3,10 +3,10 @@ package helm
 import (
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -21,29 +21,57 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	listed, err := objects(first.Manifest, d.Namespace, d.Digest)
+	listed, err := listObjects(first.objects, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Rendering{}, err
 	}
 	rendering := release.Rendering{
-		Chart:          first.Chart.Name(),
-		Version:        first.Chart.Metadata.Version,
+		Chart:          first.chart.Name(),
+		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
-		Irreproducible: scan(first.Chart, values(d)),
+		Irreproducible: scan(first.chart, values(d)),
 	}
 	if rendering.Irreproducible != "" {
 		return rendering, nil
 	}
 	second, err := c.renderWith(d, capabilitySets()[1])
-	if err != nil || second.Manifest != first.Manifest {
+	if err != nil || !equality.Semantic.DeepEqual(first.objects, second.objects) {
 		rendering.Irreproducible = "its templates give another result on another cluster"
 	}
 	return rendering, nil
 }
 
+// Template renders a deployment for a cluster of the given Kubernetes version,
+// such as "v1.36.0", without one. What it gives are YAML documents: the objects
+// of the release, and its hooks. Custom resource definitions below crds/ are in
+// neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
+// *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
+// *ClusterScopedError, those of kustomize.
+func (c *Charts) Template(d target.Deployment, kubeVersion string) (manifest, hooks string, err error) {
+	version, err := chartutil.ParseKubeVersion(kubeVersion)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the Kubernetes version %q: %w", kubeVersion, err)
+	}
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
+	made, err := c.render(d, place{capabilities: capabilities, revision: 1})
+	if err != nil {
+		return "", "", err
+	}
+	ordinary, hooked := split(made.objects)
+	if !d.Options.DeleteCRDResources {
+		keepCRDs(ordinary)
+	}
+	if manifest, err = join(ordinary); err != nil {
+		return "", "", err
+	}
+	hooks, err = join(hooked)
+	return manifest, hooks, err
+}
+
 // Describe reads the name and version of a deployment's chart.
 func (c *Charts) Describe(d target.Deployment) (name, version string, err error) {
-	loaded, err := c.load(d)
+	loaded, _, err := c.load(d)
 	if err != nil {
 		return "", "", err
 	}
@@ -72,38 +100,33 @@ func capabilitySets() [2]capabilitySet {
 	}
 }
 
-func (c *Charts) renderWith(d target.Deployment, capabilities capabilitySet) (*helmrelease.Release, error) {
-	loaded, err := c.load(d)
+// renderWith renders the objects that stand in the manifest of a release.
+func (c *Charts) renderWith(d target.Deployment, set capabilitySet) (rendered, error) {
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = set.kubeVersion
+	capabilities.APIVersions = append(capabilities.APIVersions, set.apiVersions...)
+	// Whether a chart fits the version of a cluster shows when it is installed.
+	made, err := c.render(d, place{capabilities: capabilities, revision: 1, upgrade: set.upgrade, anyVersion: true})
 	if err != nil {
-		return nil, err
+		return rendered{}, err
 	}
-	install := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
-	install.ClientOnly = true
-	install.DryRun = true
-	install.ReleaseName = d.Release
-	install.Namespace = d.Namespace
-	install.KubeVersion = &capabilities.kubeVersion
-	install.APIVersions = capabilities.apiVersions
-	install.IsUpgrade = capabilities.upgrade
-	install.SkipSchemaValidation = helmOptions(d).SkipSchemaValidation
-	if d.Options.Namespace != "" {
-		install.PostRenderer = namespacer{namespace: d.Namespace}
+	made.objects, _ = split(made.objects)
+	if !d.Options.DeleteCRDResources {
+		keepCRDs(made.objects)
 	}
-	// Whether a chart fits the version of a cluster shows when it is installed;
-	// these versions are made up.
-	ignoreKubeVersion(loaded)
-	rendered, err := install.Run(loaded, values(d))
-	if err != nil {
-		return nil, fmt.Errorf("rendering: %w", err)
-	}
-	return rendered, nil
+	return made, nil
 }
 
-func ignoreKubeVersion(loaded *chart.Chart) {
-	loaded.Metadata.KubeVersion = ""
-	for _, dependency := range loaded.Dependencies() {
-		ignoreKubeVersion(dependency)
+// split takes hooks apart, as Helm does.
+func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
+	for _, object := range objects {
+		if _, isHook := object.GetAnnotations()[helmrelease.HookAnnotation]; isHook {
+			hooks = append(hooks, object)
+			continue
+		}
+		ordinary = append(ordinary, object)
 	}
+	return ordinary, hooks
 }
 
 // values are the values of a deployment, a copy that Helm may change.

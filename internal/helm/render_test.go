@@ -3,6 +3,7 @@ package helm_test
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -23,6 +25,7 @@ func deployment(files map[string]string, change func(*target.Deployment)) target
 	for name, content := range files {
 		b.Files = append(b.Files, bundle.File{Name: name, Content: []byte(content)})
 	}
+	slices.SortFunc(b.Files, func(x, y bundle.File) int { return strings.Compare(x.Name, y.Name) })
 	d := target.Deployment{Cluster: "c", Release: "b", Namespace: "ns", Bundle: b, Digest: "v1-fedcba9876543210fedcba9876543210"}
 	if change != nil {
 		change(&d)
@@ -34,14 +37,16 @@ func configMap(name, data string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  key: " + data + "\n"
 }
 
+type renderTest struct {
+	deployment target.Deployment
+	chart      string
+	version    string
+	want       []string
+}
+
 func TestRenderObjects(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		deployment target.Deployment
-		chart      string
-		version    string
-		want       []string
-	}{
+	tests := map[string]renderTest{
 		"chart at the root": {
 			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("{{ .Release.Name }}-a", "x")}, nil),
 			chart:      "web", version: "1.2.3", want: []string{"ConfigMap/ns/b-a"},
@@ -76,10 +81,24 @@ func TestRenderObjects(t *testing.T) {
 			chart:      "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/elsewhere/a"},
 		},
 	}
+	tests["kustomization alone"] = renderTest{
+		deployment: deployment(map[string]string{
+			"kustomization.yaml": "namePrefix: eu-\nresources: [a.yaml]\n", "a.yaml": configMap("a", "'{{ not a template }}'"), "other.yaml": configMap("other", "x"),
+		}, nil),
+		chart: "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/ns/eu-a"},
+	}
+	tests["kustomization of a chart"] = renderTest{
+		deployment: deployment(map[string]string{
+			"Chart.yaml": chartYAML, "templates/a.yaml": configMap("{{ .Release.Name }}-a", "x"),
+			"eu/kustomization.yaml": "namePrefix: eu-\nresources: [more.yaml]\n", "eu/more.yaml": configMap("more", "x"),
+		}, func(d *target.Deployment) { d.Options.Kustomize = &fleetyaml.Kustomize{Dir: "eu"} }),
+		chart: "web", version: "1.2.3", want: []string{"ConfigMap/ns/eu-b-a", "ConfigMap/ns/eu-more"},
+	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rendering, err := new(helm.Charts).Render(test.deployment)
+			charts := &helm.Charts{Kustomize: kustomize.Build}
+			rendering, err := charts.Render(test.deployment)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,5 +320,96 @@ func TestLargeNumbersStayWhole(t *testing.T) {
 	}
 	if one.Hashes()["example.com/T/ns/t"] == two.Hashes()["example.com/T/ns/t"] {
 		t.Error("two numbers beyond 2^53 became one")
+	}
+}
+
+// Fleet changes hooks like all other objects, which Helm's own post-renderer
+// cannot.
+func TestTemplateChangesHooks(t *testing.T) {
+	t.Parallel()
+	hook := func(name string) string {
+		return strings.Replace(configMap(name, "x"), "  name: "+name, "  name: "+name+"\n  annotations:\n    helm.sh/hook: pre-install", 1)
+	}
+	tests := map[string]struct {
+		files  map[string]string
+		change func(*target.Deployment)
+		want   string
+	}{
+		"moved into the namespace of the bundle": {
+			files:  map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": hook("a")},
+			change: func(d *target.Deployment) { d.Options.Namespace = "ns" },
+			want:   "  name: a\n  namespace: ns\n",
+		},
+		"of plain manifests": {
+			files: map[string]string{"a.yaml": hook("a")},
+			want:  "  name: a\n",
+		},
+		"kustomized": {
+			files: map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": hook("a"), "kustomization.yaml": "namePrefix: eu-\n"},
+			want:  "  name: eu-a\n",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			charts := &helm.Charts{Kustomize: kustomize.Build}
+			manifest, hooks, err := charts.Template(deployment(test.files, test.change), "v1.36.0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if manifest != "" {
+				t.Errorf("manifest holds %s", manifest)
+			}
+			want := "---\napiVersion: v1\ndata:\n  key: x\nkind: ConfigMap\nmetadata:\n  annotations:\n    helm.sh/hook: pre-install\n" + test.want
+			if diff := cmp.Diff(want, hooks); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTemplateErrors(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		files   map[string]string
+		release string
+		is      func(error) bool
+	}{
+		"template":     {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail "no" }}`}, "b", is[*helm.TemplateError]},
+		"schema":       {map[string]string{"Chart.yaml": chartYAML, "values.schema.json": `{"required":["image"]}`}, "b", is[*helm.SchemaError]},
+		"kube version": {map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.99.0'\n"}, "b", is[*helm.KubeVersionError]},
+		"release name": {map[string]string{"a.yaml": configMap("a", "x")}, "Not_A_Name", is[*helm.ReleaseNameError]},
+		"chart":        {map[string]string{"Chart.yaml": "apiVersion: v9\n"}, "b", is[*helm.ChartError]},
+		"output":       {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "a: [b\n"}, "b", is[*helm.ManifestError]},
+		"manifest":     {map[string]string{"a.yaml": "a: [b\n"}, "b", is[*helm.ManifestError]},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := deployment(test.files, func(d *target.Deployment) { d.Release = test.release })
+			if _, _, err := new(helm.Charts).Template(d, "v1.36.0"); !test.is(err) {
+				t.Errorf("error %T %v", err, err)
+			}
+		})
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func TestCustomResourceDefinitionsAreKept(t *testing.T) {
+	t.Parallel()
+	crd := map[string]string{"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: a.example.com\n"}
+	for _, remove := range []bool{false, true} {
+		d := deployment(crd, func(d *target.Deployment) { d.Options.DeleteCRDResources = remove })
+		manifest, _, err := new(helm.Charts).Template(d, "v1.36.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := strings.Contains(manifest, "helm.sh/resource-policy: keep"); kept == remove {
+			t.Errorf("deleteCRDResources %t, kept %t", remove, kept)
+		}
 	}
 }

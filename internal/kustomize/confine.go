@@ -59,19 +59,20 @@ var remote = regexp.MustCompile(`://|::|@|\?|\.git\b|^(\./)*(gh:|git|[^/]*\.(com
 
 // named is everything that a kustomization names by a path.
 func named(content types.Kustomization) []string {
-	names := slices.Concat(content.Resources, content.Components, content.Bases, content.Crds, content.Configurations)
+	names := slices.Concat(content.Resources, content.Components, content.Crds, content.Configurations)
+	names = append(names, content.Bases...) //nolint:staticcheck // old kustomizations have them
 	// These may be objects written inline.
 	for _, name := range slices.Concat(content.Generators, content.Transformers, content.Validators) {
 		if !strings.Contains(name, "\n") {
 			names = append(names, name)
 		}
 	}
-	for _, patch := range content.PatchesStrategicMerge {
+	for _, patch := range content.PatchesStrategicMerge { //nolint:staticcheck // old kustomizations have them
 		if !strings.Contains(string(patch), "\n") {
 			names = append(names, string(patch))
 		}
 	}
-	for _, patch := range slices.Concat(content.Patches, content.PatchesJson6902) {
+	for _, patch := range slices.Concat(content.Patches, content.PatchesJson6902) { //nolint:staticcheck // old kustomizations have them
 		names = append(names, patch.Path)
 	}
 	for _, replacement := range content.Replacements {

@@ -1,0 +1,163 @@
+package helm
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// place is where and when a chart is rendered.
+type place struct {
+	capabilities *chartutil.Capabilities
+	// config and mapper are nil without a cluster.
+	config   *rest.Config
+	mapper   meta.RESTMapper
+	revision int
+	upgrade  bool
+	// anyVersion says that the version of the cluster is made up, so that a chart
+	// need not fit it.
+	anyVersion bool
+}
+
+// rendered are the objects of a deployment, hooks as well.
+type rendered struct {
+	chart   *chart.Chart
+	objects []*unstructured.Unstructured
+}
+
+// render makes the objects of a deployment: its chart's, put through its
+// kustomization, in the namespace that all of them must be in.
+func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
+	loaded, made, err := c.load(d)
+	if err != nil {
+		return rendered{}, err
+	}
+	objects, err := runTemplates(d, loaded, p)
+	if err != nil {
+		return rendered{}, err
+	}
+	if made.kustomizesChart() {
+		if objects, err = c.kustomized(d, made.kustomizeDir, objects); err != nil {
+			return rendered{}, err
+		}
+	}
+	if d.Options.Namespace != "" {
+		if err := (namespacer{namespace: d.Namespace, mapper: p.mapper}).move(objects); err != nil {
+			return rendered{}, err
+		}
+	}
+	return rendered{chart: loaded, objects: objects}, nil
+}
+
+// chart makes the chart that Helm installs. Where the objects of a chart are
+// changed before they are applied, it is rendered here, and what Helm gets is a
+// chart of the changed objects. Helm's own post-renderer would not do: it sees no
+// hooks, while Fleet changes them like everything else
+// (internal/helmdeployer/postrender.go).
+func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
+	loaded, made, err := c.load(d)
+	if err != nil {
+		return nil, err
+	}
+	if d.Options.Namespace == "" && !made.kustomizesChart() {
+		return loaded, nil
+	}
+	changed, err := c.render(d, p)
+	if err != nil {
+		return nil, err
+	}
+	return changedChart(changed.chart, changed.objects)
+}
+
+// runTemplates renders a chart, with the values of the deployment.
+func runTemplates(d target.Deployment, loaded *chart.Chart, p place) ([]*unstructured.Unstructured, error) {
+	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
+		return nil, &ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
+	}
+	values := values(d)
+	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
+		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
+	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.capabilities.KubeVersion.String()) {
+		return nil, &KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.capabilities.KubeVersion.String()}
+	}
+	options := chartutil.ReleaseOptions{
+		Name: d.Release, Namespace: d.Namespace, Revision: p.revision, IsInstall: !p.upgrade, IsUpgrade: p.upgrade,
+	}
+	context, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
+	if err != nil {
+		return nil, &SchemaError{Bundle: d.Bundle.Name, Err: err}
+	}
+	runner := engine.Engine{}
+	if p.config != nil {
+		runner = engine.New(p.config)
+	}
+	runner.EnableDNS = !helmOptions(d).DisableDNS
+	files, err := runner.Render(loaded, context)
+	if err != nil {
+		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
+	}
+	return renderedObjects(d, files)
+}
+
+// renderedObjects are what the templates of a chart gave, hooks as well.
+func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(path.Base(name), "_") || path.Base(name) == "NOTES.txt" {
+			continue
+		}
+		found, err := documents([]byte(files[name]))
+		if err != nil {
+			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// kustomized puts objects through the kustomization of the bundle.
+func (c *Charts) kustomized(d target.Deployment, dir string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	rendered, err := join(objects)
+	if err != nil {
+		return nil, err
+	}
+	built, err := c.kustomize(d.Bundle, dir, []byte(rendered))
+	if err != nil {
+		return nil, err
+	}
+	return documents(built)
+}
+
+// changedChart is a chart that stands for original and renders nothing but
+// objects. Its CRDs are the original's.
+func changedChart(original *chart.Chart, objects []*unstructured.Unstructured) (*chart.Chart, error) {
+	metadata := *original.Metadata
+	metadata.Dependencies = nil
+	described, err := yaml.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("writing the chart %s: %w", original.Name(), err)
+	}
+	manifest, err := join(objects)
+	if err != nil {
+		return nil, err
+	}
+	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(manifest))...)
+	for i, crd := range original.CRDObjects() {
+		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd.File.Data})
+	}
+	return loader.LoadFiles(files)
+}
