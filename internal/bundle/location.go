@@ -1,0 +1,254 @@
+package bundle
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind says by what means a chart is fetched.
+type Kind int
+
+// The kinds of places where charts are kept.
+const (
+	// Repository is a Helm repository: an index.yaml and archives.
+	Repository Kind = iota
+	// OCI is a registry of container images and charts.
+	OCI
+	// Archive is a tar or zip file under a URL.
+	Archive
+	// Git is a git repository.
+	Git
+)
+
+// Location says where a chart is kept. Its forms are those of Fleet's
+// internal/bundlereader/charturl.go and source.go.
+type Location struct {
+	Kind Kind
+	// URL of the repository, of the chart in the registry, or of the archive.
+	URL string
+	// Name of the chart in a Repository.
+	Name string
+	// Version of the chart in a Repository or registry, or a constraint.
+	Version string
+	// Subdirectory of the archive or git repository that holds the chart.
+	Subdirectory string
+	// Ref of a git repository: a branch, a tag or a commit; "" is its HEAD.
+	Ref string
+	// Checksum of an archive, such as "sha256:0123…".
+	Checksum string
+	// Format of an archive: tar.gz, tar.bz2, tar.xz, tar.zst, tar or zip.
+	Format string
+}
+
+// LocationError says that a chart cannot be found from what helm.repo and
+// helm.chart say.
+type LocationError struct {
+	Chart Chart
+	Err   string
+}
+
+func (e *LocationError) Error() string {
+	if e.Chart.Repo != "" {
+		return fmt.Sprintf("chart %q of helm.repo %q: %s", withoutUser(e.Chart.Name), withoutUser(e.Chart.Repo), e.Err)
+	}
+	return fmt.Sprintf("helm.chart %q: %s", withoutUser(e.Chart.Name), e.Err)
+}
+
+const ociScheme = "oci://"
+
+// IsRemote says whether the chart is an address, as against a folder of its
+// bundle.
+func (c Chart) IsRemote() bool {
+	return c.Repo != "" || remoteChart.MatchString(c.Name)
+}
+
+var remoteChart = regexp.MustCompile(`^([a-z0-9+]+::|[a-z0-9+]+://|(github|gitlab)\.com/|bitbucket\.org/|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:)`)
+
+// Location reads the address of a chart. The error is a *LocationError.
+func (c Chart) Location() (Location, error) {
+	at, problem := c.location()
+	if problem != "" {
+		return Location{}, &LocationError{Chart: c, Err: problem}
+	}
+	return at, nil
+}
+
+func (c Chart) location() (at Location, problem string) {
+	switch {
+	case strings.HasPrefix(c.Repo, ociScheme):
+		address := strings.TrimSuffix(c.Repo, "/")
+		if c.Name != "" {
+			return Location{}, "for a registry, helm.repo is the whole address of the chart and helm.chart stays empty"
+		}
+		return Location{Kind: OCI, URL: address, Version: c.Version}, ""
+	case c.Repo != "":
+		return c.inRepository()
+	case strings.HasPrefix(c.Name, ociScheme):
+		return Location{Kind: OCI, URL: strings.TrimSuffix(c.Name, "/"), Version: c.Version}, ""
+	case c.Name == "":
+		return Location{}, "it names no chart"
+	}
+	return c.byURL()
+}
+
+func (c Chart) inRepository() (Location, string) {
+	parsed, err := url.Parse(c.Repo)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+		return Location{}, "a Helm repository has an address that begins with https://, http:// or oci://"
+	}
+	if c.Name == "" {
+		return Location{}, "helm.chart must name a chart of the repository"
+	}
+	if remoteChart.MatchString(c.Name) {
+		return Location{}, "helm.chart is an address of its own, so there must be no helm.repo"
+	}
+	return Location{Kind: Repository, URL: strings.TrimSuffix(c.Repo, "/"), Name: c.Name, Version: c.Version}, ""
+}
+
+// byURL reads the address of an archive or a git repository, such as
+// https://example.com/charts.tgz//web?checksum=sha256:01… or
+// git::https://example.com/charts.git//web?ref=v1.
+func (c Chart) byURL() (Location, string) {
+	forced, address := forcedScheme(c.Name)
+	if !slices.Contains([]string{"", "git", "ssh", "http", "https"}, forced) {
+		return Location{}, fmt.Sprintf("nothing here fetches %s::", forced)
+	}
+	address, isGit := expand(address)
+	if scp := scpForm.FindStringSubmatch(address); scp != nil {
+		address, isGit = "ssh://"+scp[1]+"/"+scp[2], true
+	}
+	isGit = isGit || forced == "git" || forced == "ssh"
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return Location{}, "it is no URL"
+	}
+	isGit = isGit || parsed.Scheme == "ssh" || parsed.Scheme == "git"
+	at := Location{Kind: Archive, Version: c.Version}
+	if parsed.Path, at.Subdirectory = splitSubdirectory(parsed.Path); isOutside(path.Clean(at.Subdirectory)) {
+		return Location{}, "the folder after // leads out of it"
+	}
+	query := parsed.Query()
+	if query.Has("sshkey") {
+		return Location{}, "a key must not stand in an address; give it to the provider, under git"
+	}
+	at.Ref, at.Checksum, at.Format = query.Get("ref"), query.Get("checksum"), query.Get("archive")
+	if depth := query.Get("depth"); depth != "" {
+		if _, err := strconv.Atoi(depth); err != nil {
+			return Location{}, "depth must be a number"
+		}
+	}
+	for _, own := range []string{"ref", "checksum", "archive", "depth"} {
+		query.Del(own)
+	}
+	parsed.RawQuery = query.Encode()
+	at.URL = parsed.String()
+	if isGit {
+		at.Kind, at.Checksum, at.Format = Git, "", ""
+		return at, ""
+	}
+	if parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return Location{}, fmt.Sprintf("nothing here fetches %s://", parsed.Scheme)
+	}
+	if at.Format == "" {
+		at.Format = formatOf(parsed.Path)
+	}
+	at.Format = formats[at.Format]
+	return at, at.checked()
+}
+
+// checked says what is wrong with an archive.
+func (l Location) checked() string {
+	if l.Format == "" {
+		return "it is no archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= must say which of these it is; for a git repository write git:: before it"
+	}
+	if l.Checksum != "" && !checksum.MatchString(l.Checksum) {
+		return "checksum must be md5:, sha1:, sha256: or sha512: and the sum in hexadecimal digits"
+	}
+	return ""
+}
+
+var (
+	checksum = regexp.MustCompile(`^(md5:[0-9a-fA-F]{32}|sha1:[0-9a-fA-F]{40}|sha256:[0-9a-fA-F]{64}|sha512:[0-9a-fA-F]{128})$`)
+	scpForm  = regexp.MustCompile(`^([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^/].*)$`)
+)
+
+// formats are the formats of archives by the ways to write them.
+//
+//nolint:gochecknoglobals // a table
+var formats = map[string]string{
+	"tar.gz": "tar.gz", "tgz": "tar.gz",
+	"tar.bz2": "tar.bz2", "tbz2": "tar.bz2",
+	"tar.xz": "tar.xz", "txz": "tar.xz",
+	"tar.zst": "tar.zst", "tzst": "tar.zst",
+	"tar": "tar", "zip": "zip",
+}
+
+func formatOf(name string) string {
+	longest := ""
+	for extension := range formats {
+		if strings.HasSuffix(name, "."+extension) && len(extension) > len(longest) {
+			longest = extension
+		}
+	}
+	return longest
+}
+
+// forcedScheme takes "git" off "git::https://…".
+func forcedScheme(address string) (scheme, rest string) {
+	scheme, rest, found := strings.Cut(address, "::")
+	if !found || strings.ContainsAny(scheme, "/:@") {
+		return "", address
+	}
+	return scheme, rest
+}
+
+// expand writes out the short forms of well-known hosts, which are git
+// repositories: github.com/acme/charts//web.
+func expand(address string) (string, bool) {
+	for _, host := range []string{"github.com/", "gitlab.com/", "bitbucket.org/"} {
+		rest, ok := strings.CutPrefix(address, host)
+		if !ok {
+			continue
+		}
+		const ownerAndName = 3
+		parts := strings.SplitN(rest, "/", ownerAndName)
+		if len(parts) < ownerAndName-1 {
+			return address, false
+		}
+		repository, query, hasQuery := strings.Cut(parts[1], "?")
+		expanded := "https://" + host + parts[0] + "/" + strings.TrimSuffix(repository, ".git") + ".git"
+		if hasQuery {
+			return expanded + "?" + query, true
+		}
+		if len(parts) == ownerAndName {
+			expanded += "//" + strings.TrimLeft(parts[2], "/")
+		}
+		return expanded, true
+	}
+	return address, false
+}
+
+// splitSubdirectory splits "/charts.tgz//web" at its double slash.
+func splitSubdirectory(name string) (before, subdirectory string) {
+	before, subdirectory, _ = strings.Cut(name, "//")
+	return before, strings.Trim(subdirectory, "/")
+}
+
+// withoutUser cuts what stands before the host of a URL; it may be a token.
+func withoutUser(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	host, after, found := strings.Cut(rest, "/")
+	host = host[strings.LastIndex(host, "@")+1:]
+	if found {
+		host += "/" + after
+	}
+	return scheme + "://" + host
+}

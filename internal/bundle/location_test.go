@@ -1,0 +1,112 @@
+package bundle_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+func TestLocation(t *testing.T) {
+	t.Parallel()
+	sum := "sha256:" + strings.Repeat("0f", 32)
+	tests := []struct {
+		name  string
+		chart bundle.Chart
+		want  bundle.Location
+	}{
+		{"repository", bundle.Chart{Repo: "https://charts.example.com/stable/", Name: "web", Version: "~1.2"}, bundle.Location{Kind: bundle.Repository, URL: "https://charts.example.com/stable", Name: "web", Version: "~1.2"}},
+		{"registry as repo", bundle.Chart{Repo: "oci://ghcr.io/acme/web", Version: "1.2.3"}, bundle.Location{Kind: bundle.OCI, URL: "oci://ghcr.io/acme/web", Version: "1.2.3"}},
+		{"registry as chart", bundle.Chart{Name: "oci://ghcr.io/acme/web"}, bundle.Location{Kind: bundle.OCI, URL: "oci://ghcr.io/acme/web"}},
+		{"archive", bundle.Chart{Name: "https://example.com/web-1.2.3.tgz"}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/web-1.2.3.tgz", Format: "tar.gz"}},
+		{"archive with checksum and folder", bundle.Chart{Name: "https://example.com/all.tar.xz//charts/web?checksum=" + sum}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/all.tar.xz", Subdirectory: "charts/web", Checksum: sum, Format: "tar.xz"}},
+		{"archive that says so", bundle.Chart{Name: "https://example.com/download?id=7&archive=zip"}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/download?id=7", Format: "zip"}},
+		{"forced http", bundle.Chart{Name: "http::http://example.com/web.tar"}, bundle.Location{Kind: bundle.Archive, URL: "http://example.com/web.tar", Format: "tar"}},
+		{"git", bundle.Chart{Name: "git::https://example.com/charts.git//web?ref=v1&depth=1"}, bundle.Location{Kind: bundle.Git, URL: "https://example.com/charts.git", Subdirectory: "web", Ref: "v1"}},
+		{"git over ssh", bundle.Chart{Name: "git::ssh://git@example.com/acme/charts.git//web"}, bundle.Location{Kind: bundle.Git, URL: "ssh://git@example.com/acme/charts.git", Subdirectory: "web"}},
+		{"scp form", bundle.Chart{Name: "git@example.com:acme/charts.git//web?ref=main"}, bundle.Location{Kind: bundle.Git, URL: "ssh://git@example.com/acme/charts.git", Subdirectory: "web", Ref: "main"}},
+		{"short form", bundle.Chart{Name: "github.com/acme/charts//web?ref=v2"}, bundle.Location{Kind: bundle.Git, URL: "https://github.com/acme/charts.git", Subdirectory: "web", Ref: "v2"}},
+		{"short form of a folder", bundle.Chart{Name: "gitlab.com/acme/charts/web"}, bundle.Location{Kind: bundle.Git, URL: "https://gitlab.com/acme/charts.git", Subdirectory: "web"}},
+		{"short form without a folder", bundle.Chart{Name: "github.com/acme/charts?ref=v2"}, bundle.Location{Kind: bundle.Git, URL: "https://github.com/acme/charts.git", Ref: "v2"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if !tt.chart.IsRemote() {
+				t.Error("the chart counts as a folder")
+			}
+			got, err := tt.chart.Location()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLocationErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		chart bundle.Chart
+		want  string
+	}{
+		{"no chart in the repository", bundle.Chart{Repo: "https://charts.example.com"}, "must name a chart"},
+		{"repository of another kind", bundle.Chart{Repo: "ftp://charts.example.com", Name: "web"}, "begins with https://"},
+		{"repository and address", bundle.Chart{Repo: "https://charts.example.com", Name: "https://example.com/a.tgz"}, "no helm.repo"},
+		{"registry and name", bundle.Chart{Repo: "oci://ghcr.io/acme", Name: "web"}, "stays empty"},
+		{"no archive", bundle.Chart{Name: "https://example.com/charts"}, "git::"},
+		{"key", bundle.Chart{Name: "git::ssh://git@example.com/a.git?sshkey=c2VjcmV0"}, "give it to the provider"},
+		{"folder above", bundle.Chart{Name: "git::https://example.com/a.git//../../etc"}, "leads out"},
+		{"checksum", bundle.Chart{Name: "https://example.com/a.tgz?checksum=sha256:12"}, "checksum"},
+		{"scheme", bundle.Chart{Name: "s3::https://example.com/a.tgz"}, "s3::"},
+		{"file", bundle.Chart{Name: "file:///etc/passwd"}, "file://"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tt.chart.Location()
+			if wrong, ok := errors.AsType[*bundle.LocationError](err); !ok || !strings.Contains(wrong.Error(), tt.want) {
+				t.Errorf("Location: %v, want an error about %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestLocationErrorHidesToken(t *testing.T) {
+	t.Parallel()
+	_, err := bundle.Chart{Name: "https://token:s3cret@example.com/charts"}.Location() //nolint:gosec // no real token
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("Location: %v", err)
+	}
+}
+
+func TestIsRemote(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", ".", "charts/web", "web-1.2.3.tgz", "../web", "a:b"} {
+		if (bundle.Chart{Name: name}).IsRemote() {
+			t.Errorf("%q counts as an address", name)
+		}
+	}
+}
+
+func FuzzLocation(f *testing.F) {
+	for _, seed := range []string{"git::https://a/b.git//c?ref=d", "github.com/a/b", "git@a:b", "oci://a/b", "https://a/b.tgz?checksum=md5:00", "::", "a://b//c//d", "https://a/%zz"} {
+		f.Add("", seed)
+	}
+	f.Add("https://a", "b")
+	f.Fuzz(func(t *testing.T, repo, name string) {
+		at, err := bundle.Chart{Repo: repo, Name: name}.Location()
+		if err != nil {
+			return
+		}
+		if at.URL == "" || strings.HasPrefix(at.Subdirectory, "..") {
+			t.Errorf("%q, %q is %+v", repo, name, at)
+		}
+	})
+}
