@@ -1,0 +1,171 @@
+package conformance_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// recordedDefinition is layer B of one bundle.
+type recordedDefinition struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Spec        map[string]any    `json:"spec"`
+	Resources   map[string]string `json:"resources"`
+}
+
+// judgeDefinition compares everything of a bundle but its files.
+func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle, b *bundle.Bundle) (verdict, string) {
+	t.Helper()
+
+	if r.Outcome != "ok" { // Read although Fleet does not; nothing is recorded.
+		return deviates, ""
+	}
+	var recorded recordedDefinition
+	c.expected(t, r.ID, want, "bundle.yaml", &recorded)
+	delete(recorded.Labels, "fleet.cattle.io/commit")
+	if diff := cmp.Diff(filled(recorded.Labels), filled(b.Definition.Labels)); diff != "" {
+		return wrong, "labels (-Fleet +ours):\n" + diff
+	}
+	if diff := cmp.Diff(filled(recorded.Annotations), filled(b.Definition.Annotations)); diff != "" {
+		return wrong, "annotations (-Fleet +ours):\n" + diff
+	}
+	onlyCriteria(recorded.Spec)
+	wantSpec, ok := normal(recorded.Spec).(map[string]any)
+	if !ok {
+		wantSpec = map[string]any{}
+	}
+	gotSpec, ok := normal(specOf(t, r, b)).(map[string]any)
+	if !ok {
+		gotSpec = map[string]any{}
+	}
+	diff := cmp.Diff(wantSpec, gotSpec)
+	switch {
+	case diff == "":
+		return equal, ""
+	// Values of the files are among the inline ones: a difference in how a
+	// deviation is kept, whose effect layer C compares.
+	case r.Deviation && r.Ours.Outcome == "ok" && len(r.Ours.Patch[b.Name]) > 0:
+		return deviates, ""
+	}
+	return wrong, "definition (-Fleet +ours):\n" + diff
+}
+
+// onlyCriteria leaves of the targets of the GitRepo what chooses clusters. Their
+// names mean nothing, and a forced namespace stands in the bundle as well.
+func onlyCriteria(spec map[string]any) {
+	targets, _ := spec["targets"].([]any)
+	restrictions, _ := spec["targetRestrictions"].([]any)
+	for _, item := range slices.Concat(restrictions, targets[len(targets)-len(restrictions):]) {
+		if entry, ok := item.(map[string]any); ok {
+			delete(entry, "name")
+			delete(entry, "namespace")
+		}
+	}
+}
+
+func filled(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+// specOf is a definition as a Fleet Bundle holds it: customizations and the
+// targets of the GitRepo in one list, the latter once more as restrictions.
+func specOf(t *testing.T, r recording, b *bundle.Bundle) map[string]any {
+	t.Helper()
+
+	spec := asJSON(t, b.Definition)
+	for _, key := range []string{"name", "labels", "annotations", "overrideTargets", "targetCustomizations", "targets", "imageScans"} {
+		delete(spec, key)
+	}
+	var targets []any
+	for i, customization := range append(append([]fleetyaml.Customization{}, b.Definition.Targets...), b.Definition.TargetCustomizations...) {
+		item := asJSON(t, customization)
+		if item["name"] == nil {
+			item["name"] = fmt.Sprintf("target%03d", i)
+		}
+		targets = append(targets, item)
+	}
+	if b.Definition.OverrideTargets != nil && len(b.Definition.OverrideTargets) == 0 && len(targets) == 0 {
+		targets = append(targets, map[string]any{"name": "default", "clusterGroup": "default"})
+	}
+	restrictions := restrictionsOf(t, r, b)
+	spec["targets"] = append(targets, restrictions...)
+	spec["targetRestrictions"] = restrictions
+	return spec
+}
+
+func restrictionsOf(t *testing.T, r recording, b *bundle.Bundle) []any {
+	t.Helper()
+
+	var restrictions []any
+	if b.Definition.OverrideTargets != nil {
+		for _, override := range b.Definition.OverrideTargets {
+			restrictions = append(restrictions, asJSON(t, fleetyaml.OverrideTarget{Criteria: override.Criteria}))
+		}
+		return restrictions
+	}
+	for _, rule := range r.rules() {
+		restrictions = append(restrictions, asJSON(t, fleetyaml.Criteria(rule)))
+	}
+	return restrictions
+}
+
+func asJSON(t *testing.T, value any) map[string]any {
+	t.Helper()
+
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded map[string]any
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+// judgeFiles compares the files of a bundle by name and content.
+func (c *corpus) judgeFiles(t *testing.T, r recording, want recordedBundle, b *bundle.Bundle) (verdict, string) {
+	t.Helper()
+
+	added := r.Ours.ResourcesAdded[b.Name]
+	var recorded recordedDefinition
+	switch {
+	case r.Outcome == "ok":
+		c.expected(t, r.ID, want, "bundle.yaml", &recorded)
+	case added == nil:
+		return deviates, ""
+	}
+	got := make(map[string]string, len(b.Files))
+	for _, file := range b.Files {
+		sum := sha256.Sum256(file.Content)
+		got[file.Name] = hex.EncodeToString(sum[:])
+	}
+	for _, name := range added {
+		if _, ok := got[name]; !ok {
+			return wrong, "lacks " + name
+		}
+		if _, ok := recorded.Resources[name]; ok {
+			return wrong, "Fleet has " + name + " too"
+		}
+		delete(got, name)
+	}
+	if diff := cmp.Diff(filled(recorded.Resources), got); diff != "" {
+		return wrong, "files (-Fleet +ours):\n" + diff
+	}
+	if len(added) > 0 {
+		return deviates, ""
+	}
+	return equal, ""
+}

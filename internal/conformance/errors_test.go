@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// classOf gives an error the name that the corpus has for its kind. Types alone
+// decide, never texts.
+func classOf(err error) string {
+	for _, class := range []struct {
+		name string
+		is   func(error) bool
+	}{
+		{"duplicate-name-error", is[*bundle.DuplicateNameError]},
+		{"options-file-error", is[*bundle.OptionsFileError]},
+		{"values-file-error", is[*bundle.ValuesFileError]},
+		{"symlink-error", is[*bundle.LinkError]},
+		{"no-resources-error", is[*bundle.NoMatchError]},
+		{"no-resources-error", is[*bundle.EmptyError]},
+		{"kustomize-error", is[*kustomize.Error]},
+		{"kustomize-error", is[*bundle.NoKustomizationError]},
+		{"release-name-error", is[*target.ReleaseNameError]},
+		{"release-name-error", is[*helm.ReleaseNameError]},
+		{"non-hermetic-error", is[*target.NonHermeticError]},
+		{"template-error", is[*target.TemplateError]},
+		{"schema-error", is[*helm.SchemaError]},
+		{"kube-version-error", is[*helm.KubeVersionError]},
+		{"overlay-error", is[*helm.OverlayError]},
+		{"render-error", is[*helm.TemplateError]},
+		{"render-error", is[*helm.ManifestError]},
+		{"chart-error", is[*helm.ChartError]},
+	} {
+		if class.is(err) {
+			return class.name
+		}
+	}
+	if chart, ok := errors.AsType[*bundle.ChartError](err); ok {
+		if chart.Outside {
+			return "chart-outside-error"
+		}
+		return "chart-missing-error"
+	}
+	if invalid, ok := errors.AsType[*fleetyaml.Error](err); ok {
+		return classOfFile(invalid)
+	}
+	return fmt.Sprintf("another error (%T)", err)
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// classOfFile is the class of what is wrong with a file.
+func classOfFile(invalid *fleetyaml.Error) string {
+	classes := map[fleetyaml.Kind]string{
+		fleetyaml.UnknownKey:    "unknown-key-error",
+		fleetyaml.BadDependency: "depends-on-error",
+		fleetyaml.ImageScan:     "image-scan-error",
+		fleetyaml.BadSelector:   "selector-error",
+		fleetyaml.BadChart:      "chart-error",
+	}
+	for kind, class := range classes {
+		if invalid.Only(kind) {
+			return class
+		}
+	}
+	return "fleet-yaml-error"
+}
+
+// judgeError compares layer E of an input that could not be read.
+func (r recording) judgeError(err error) (verdict, string) {
+	class := classOf(err)
+	want, good := r.Class, equal
+	switch {
+	case r.ID == "cases__loose-keys": // Open, and decided: keys are exact.
+		want, good = "unknown-key-error", deviates
+		if is[*fleetyaml.Error](err) {
+			return good, ""
+		}
+	case r.Ours.Outcome == "error":
+		want, good = r.Ours.Error, deviates
+	case r.Outcome == "ok" && r.allFail(class):
+		// Fleet stops later than we do, on every cluster.
+		return equal, ""
+	}
+	if class != want {
+		return wrong, fmt.Sprintf("want %q, got %s: %v", want, class, err)
+	}
+	return good, ""
+}
+
+// allFail says whether every bundle fails with this class on every cluster.
+func (r recording) allFail(class string) bool {
+	return len(r.Bundles) > 0 && !slices.ContainsFunc(r.Bundles, func(b recordedBundle) bool {
+		return len(b.Clusters) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(b.Clusters)), func(c string) bool { return c != class })
+	})
+}
