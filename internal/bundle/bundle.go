@@ -18,7 +18,8 @@ type Bundle struct {
 	// Definition is what fleet.yaml says, with the settings of the GitRepo laid
 	// on it and with values files merged into the values they belong to.
 	Definition fleetyaml.Definition
-	// Files are sorted by name.
+	// Files are sorted by name. Charts kept elsewhere are among them once they were
+	// added; without them the digests are empty.
 	Files []File
 	// Content covers the name and Files, and nothing of Definition: what the
 	// definition says of one cluster must not move a release on another.
@@ -26,6 +27,9 @@ type Bundle struct {
 	// Digest covers Files and Definition. Equal digests mean equal bundles, on
 	// any machine and whatever commit they were read from.
 	Digest string
+
+	// DefinitionFile is where the definition was read, "" if it was given.
+	DefinitionFile string
 }
 
 // File is one file of a bundle.

@@ -7,6 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // digestVersion stands before every digest. Another way to make one gets another
@@ -26,6 +30,21 @@ func digest(b Bundle) (string, error) {
 	writePart(sum, definition)
 	writeFiles(sum, b.Files)
 	return digestOf(sum), nil
+}
+
+// ContentOf covers what a release with these merged options is made of: Content,
+// but not the fetched charts that only other options lead to. Another version of a
+// chart on one cluster must not move the release on another.
+func (b Bundle) ContentOf(options *fleetyaml.Helm) string {
+	own, _ := b.ChartDirectory(options)
+	isForeign := func(file File) bool {
+		return strings.HasPrefix(file.Name, fetchedDirectory+"/") && !strings.HasPrefix(file.Name, own+"/")
+	}
+	if !slices.ContainsFunc(b.Files, isForeign) {
+		return b.Content
+	}
+	b.Files = slices.DeleteFunc(slices.Clone(b.Files), isForeign)
+	return content(b)
 }
 
 // content covers what b is made of without its definition.

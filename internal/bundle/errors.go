@@ -48,8 +48,9 @@ func (e *DuplicateNameError) Error() string {
 type ChartError struct {
 	// File is the fleet.yaml, Chart what helm.chart says there.
 	File, Chart string
-	// Outside says that it leads out of the bundle.
-	Outside bool
+	// Outside says that it leads out of the bundle, Fetched that it was fetched and
+	// is no chart.
+	Outside, Fetched bool
 }
 
 // Error says what helm.chart must be.
@@ -57,7 +58,10 @@ func (e *ChartError) Error() string {
 	if e.Outside {
 		return inFile(e.File, fmt.Sprintf("helm.chart %q leads out of the bundle's folder; move the chart into it", e.Chart))
 	}
-	return inFile(e.File, fmt.Sprintf("helm.chart %q is no folder of the bundle with a Chart.yaml; charts from elsewhere are not supported yet by this version", e.Chart))
+	if e.Fetched {
+		return inFile(e.File, fmt.Sprintf("what helm.chart %q leads to holds no Chart.yaml", withoutUser(e.Chart)))
+	}
+	return inFile(e.File, fmt.Sprintf("helm.chart %q is no folder of the bundle with a Chart.yaml, no packed chart and no address of one", e.Chart))
 }
 
 // ValuesFileError says that a values file cannot be used.
@@ -74,6 +78,20 @@ func (e *ValuesFileError) Error() string {
 
 // Unwrap gives the cause.
 func (e *ValuesFileError) Unwrap() error { return e.Err }
+
+// OptionsFileError says that the file with the options of a bundle cannot be read.
+type OptionsFileError struct {
+	Name string
+	Err  error
+}
+
+// Error names the file.
+func (e *OptionsFileError) Error() string {
+	return fmt.Sprintf("reading the options file %q: %v", e.Name, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *OptionsFileError) Unwrap() error { return e.Err }
 
 // LinkError says that a symbolic link cannot be followed.
 type LinkError struct {
@@ -105,4 +123,12 @@ func inFile(file, message string) string {
 		return message
 	}
 	return file + ": " + message
+}
+
+// inFileError says where something stands that err is about.
+func inFileError(file string, err error) error {
+	if file == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }

@@ -18,9 +18,19 @@ type ReadOptions struct {
 	RepoName string `json:"repoName,omitempty"`
 	// Paths are globs, relative to the root, which is what none means.
 	Paths []string `json:"paths,omitempty"`
+	// BundlePaths, if there are any, take the place of Paths: each makes one bundle,
+	// and nothing is looked for.
+	BundlePaths []Base `json:"bundlePaths,omitempty"`
 	// Strict makes keys of fleet.yaml that Fleet does not know an error.
 	Strict  bool    `json:"strict,omitempty"`
 	Overlay Overlay `json:"overlay,omitzero"`
+}
+
+// Base is a folder that makes one bundle, and the file with its options relative
+// to that folder; "" is its fleet.yaml.
+type Base struct {
+	Base    string `json:"base"`
+	Options string `json:"options,omitempty"`
 }
 
 // Result is what Read has found.
@@ -32,39 +42,29 @@ type Result struct {
 }
 
 // Read makes the bundles of a source: one of every folder that has a fleet.yaml,
-// and one of each folder that Paths name and that has manifests of its own.
+// and one of each folder that Paths name and that has manifests of its own; or
+// one of each of BundlePaths. What is Wanted or Unmet has to be added to a bundle
+// before it is whole.
 //
 // Errors: *NoMatchError, *EmptyError, *DuplicateNameError; and about single
 // folders, all of them joined: *fleetyaml.Error, *ChartError, *ValuesFileError,
-// *LinkError and what fsys answers.
+// *OptionsFileError, *LinkError, *SizeError and what fsys answers.
 func Read(fsys fs.FS, o ReadOptions) (Result, error) {
-	patterns := o.Paths
-	if len(patterns) == 0 {
-		patterns = []string{"."}
-	}
-	folders, unmatched, err := scan(fsys, patterns)
+	bases, result, err := o.bases(fsys)
 	if err != nil {
 		return Result{}, err
 	}
-	var (
-		result Result
-		failed []error
-	)
-	for _, pattern := range unmatched {
-		result.Warnings = append(result.Warnings, fleetyaml.Problem{
-			Kind: fleetyaml.Note, Message: fmt.Sprintf("path %q matches no folder", pattern),
-		})
-	}
-	for _, dir := range folders {
-		b, warnings, err := readFolder(fsys, dir, o)
+	var failed []error
+	for _, base := range bases {
+		b, warnings, err := readFolder(fsys, base, o)
 		result.Warnings = append(result.Warnings, warnings...)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		if len(b.Files) == 0 {
+		if len(b.Files) == 0 && len(b.Wanted()) == 0 {
 			result.Warnings = append(result.Warnings, fleetyaml.Problem{
-				File: dir, Kind: fleetyaml.Note, Message: "no bundle is made of this folder, because it has no files (hidden ones do not count)",
+				File: base.Base, Kind: fleetyaml.Note, Message: "no bundle is made of this folder, because it has no files (hidden ones do not count)",
 			})
 			continue
 		}
@@ -74,9 +74,63 @@ func Read(fsys fs.FS, o ReadOptions) (Result, error) {
 		return Result{}, err
 	}
 	if len(result.Bundles) == 0 {
-		return Result{}, &EmptyError{Paths: patterns}
+		return Result{}, &EmptyError{Paths: o.paths()}
 	}
 	return result, unique(result.Bundles)
+}
+
+func (o ReadOptions) paths() []string {
+	if len(o.Paths) == 0 {
+		return []string{"."}
+	}
+	return o.Paths
+}
+
+// bases are the folders that make a bundle, and warnings about those that were
+// looked for in vain.
+func (o ReadOptions) bases(fsys fs.FS) ([]Base, Result, error) {
+	if len(o.BundlePaths) > 0 {
+		return o.given(fsys)
+	}
+	folders, unmatched, err := scan(fsys, o.paths())
+	if err != nil {
+		return nil, Result{}, err
+	}
+	bases := make([]Base, len(folders))
+	for i, folder := range folders {
+		bases[i].Base = folder
+	}
+	var result Result
+	for _, pattern := range unmatched {
+		result.Warnings = append(result.Warnings, fleetyaml.Problem{
+			Kind: fleetyaml.Note, Message: fmt.Sprintf("path %q matches no folder", pattern),
+		})
+	}
+	return bases, result, nil
+}
+
+// given are BundlePaths, which must be there.
+func (o ReadOptions) given(fsys fs.FS) ([]Base, Result, error) {
+	var missing []string
+	bases := make([]Base, len(o.BundlePaths))
+	for i, entry := range o.BundlePaths {
+		dir := path.Clean(strings.TrimLeft(entry.Base, "/"))
+		if isOutside(dir) {
+			return nil, Result{}, fmt.Errorf("path %q leads out of the source", entry.Base)
+		}
+		info, err := fs.Stat(fsys, dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, Result{}, fmt.Errorf("path %q: %w", entry.Base, err)
+		}
+		if err != nil || !info.IsDir() {
+			missing = append(missing, entry.Base)
+		}
+		bases[i] = Base{Base: dir, Options: entry.Options}
+	}
+	if len(missing) > 0 {
+		return nil, Result{}, &NoMatchError{Paths: missing}
+	}
+	return bases, Result{}, nil
 }
 
 func unique(bundles []Bundle) error {
@@ -112,7 +166,7 @@ func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
 		}
 	}
 	b, err := f.bundle("", ".", name, def)
-	if err == nil && len(b.Files) == 0 {
+	if err == nil && len(b.Files) == 0 && len(b.Wanted()) == 0 {
 		err = &EmptyError{}
 	}
 	if err != nil {
@@ -135,7 +189,8 @@ func withoutLines(err error) error {
 }
 
 // readFolder makes the bundle of one folder.
-func readFolder(fsys fs.FS, dir string, o ReadOptions) (Bundle, []fleetyaml.Problem, error) {
+func readFolder(fsys fs.FS, base Base, o ReadOptions) (Bundle, []fleetyaml.Problem, error) {
+	dir := base.Base
 	if isHidden(path.Base(dir)) {
 		return Bundle{}, nil, nil
 	}
@@ -144,7 +199,7 @@ func readFolder(fsys fs.FS, dir string, o ReadOptions) (Bundle, []fleetyaml.Prob
 		return Bundle{}, nil, fmt.Errorf("opening %s: %w", dir, err)
 	}
 	f := &folder{fsys: sub}
-	file, data, err := f.fleetFile()
+	file, data, err := f.optionsFile(base.Options)
 	if err != nil {
 		return Bundle{}, nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
@@ -155,11 +210,12 @@ func readFolder(fsys fs.FS, dir string, o ReadOptions) (Bundle, []fleetyaml.Prob
 	}
 	name := def.Name
 	if name == "" {
-		name = Name(path.Join(o.RepoName, dir))
+		name = Name(path.Join(o.RepoName, dir, strings.TrimSuffix(base.Options, path.Ext(base.Options))))
 	}
 	if strings.Contains(name, "/") {
 		return Bundle{}, warnings, invalid(at, "name %q holds a \"/\"; choose another one", name)
 	}
+	f.leftOut = map[string]bool{path.Clean(file): true}
 	b, err := f.bundle(at, dir, name, o.Overlay.on(def))
 	if err != nil {
 		return Bundle{}, warnings, fmt.Errorf("folder %s: %w", dir, err)
@@ -167,9 +223,17 @@ func readFolder(fsys fs.FS, dir string, o ReadOptions) (Bundle, []fleetyaml.Prob
 	return b, warnings, nil
 }
 
-// fleetFile reads the file that describes the bundle. Without one, its name is
-// that of the first choice and its content is empty.
-func (f *folder) fleetFile() (name string, data []byte, err error) {
+// optionsFile reads the file that describes the bundle: the one that is named, or
+// its fleet.yaml. Without a fleet.yaml, its name is that of the first choice and
+// its content is empty.
+func (f *folder) optionsFile(named string) (name string, data []byte, err error) {
+	if named != "" {
+		data, err := f.readNamed(named)
+		if err != nil {
+			return named, nil, &OptionsFileError{Name: named, Err: err}
+		}
+		return named, data, nil
+	}
 	for _, name := range fleetFiles() {
 		info, err := fs.Lstat(f.fsys, name)
 		if errors.Is(err, fs.ErrNotExist) || (err == nil && info.IsDir()) {
@@ -187,8 +251,14 @@ func (f *folder) fleetFile() (name string, data []byte, err error) {
 // bundle reads the files and settles what the definition says of them. file is
 // the path of the fleet.yaml, "" if there is none, dir that of the folder.
 func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundle, error) {
-	// Only fleet.yaml is left out, though fleet.yml is read in its absence: so does Fleet.
-	f.leftOut = map[string]bool{fleetFiles()[0]: true}
+	// Of fleet.yaml and fleet.yml only the first is left out, whether or not it is
+	// what was read: so does Fleet.
+	own := map[string]bool{fleetFiles()[0]: true}
+	for name := range f.leftOut {
+		own[name] = own[name] || name != fleetFiles()[1]
+	}
+	f.leftOut = own
+	nameCharts(&def)
 	if err := f.mergeValues(file, &def); err != nil {
 		return Bundle{}, err
 	}
@@ -196,11 +266,23 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	if err != nil {
 		return Bundle{}, err
 	}
-	b := Bundle{Name: name, Path: dir, Definition: def, Files: files}
-	if err := b.supported(file); err != nil {
+	b := Bundle{Name: name, Path: dir, Definition: def, Files: files, DefinitionFile: file}
+	if err := b.checkCharts(); err != nil {
+		return Bundle{}, err
+	}
+	if len(b.Wanted()) > 0 || len(b.Unmet()) > 0 {
+		return b, nil
+	}
+	return b.whole()
+}
+
+// whole settles the digests of a bundle that has all its files.
+func (b Bundle) whole() (Bundle, error) {
+	if err := b.checkChartFiles(); err != nil {
 		return Bundle{}, err
 	}
 	b.Content = content(b)
+	var err error
 	b.Digest, err = digest(b)
 	return b, err
 }

@@ -181,19 +181,15 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a chart that is not there": {
 			text: "-- fleet.yaml --\ntargets: [{helm: {chart: c}}]\n-- c/a.yaml --\n", is: is[*bundle.ChartError],
-			want: `folder .: fleet.yaml: helm.chart "c" is no folder of the bundle with a Chart.yaml; charts from elsewhere are not supported yet by this version`,
+			want: `folder .: fleet.yaml: helm.chart "c" is no folder of the bundle with a Chart.yaml, no packed chart and no address of one`,
 		},
 		"a chart that cannot be read": {
 			text: "-- fleet.yaml --\n-- Chart.yaml --\nname: [broken\n", is: is[*fleetyaml.Error],
 			want: "folder .: Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected ',' or ']'",
 		},
-		"a packed chart": {
-			text: "-- fleet.yaml --\nhelm: {chart: c.tgz}\n-- c.tgz --\n", is: is[*fleetyaml.Error],
-			want: `folder .: fleet.yaml: helm.chart "c.tgz" is a packed chart, which is not supported yet by this version`,
-		},
-		"kustomize": {
-			text: "-- a/fleet.yaml --\n-- a/Kustomization --\n", is: is[*fleetyaml.Error],
-			want: "folder a: a/Kustomization: kustomize is not supported yet by this version",
+		"a chart whose address is none": {
+			text: "-- fleet.yaml --\nhelm: {repo: 'ftp://example.com', chart: c}\n", is: is[*bundle.LocationError],
+			want: `folder .: fleet.yaml: chart "c" of helm.repo "ftp://example.com": a Helm repository has an address that begins with https://, http:// or oci://`,
 		},
 		"a values file that is not there": {
 			text: "-- fleet.yaml --\nhelm: {valuesFiles: [v.yaml]}\n", is: is[*bundle.ValuesFileError],
@@ -457,7 +453,6 @@ func TestNewErrors(t *testing.T) {
 		"a fleet.yaml":   {text: "-- fleet.yml --\n-- a.yaml --\n", want: "the folder has a fleet.yml, which would be ignored; use fleet_gitrepo with this directory to have it read, or remove it"},
 		"no files":       {text: "-- .hidden --\n", want: "bundle b: the folder holds no files"},
 		"bad options":    {def: fleetyaml.Definition{TargetCustomizationMode: "x"}, want: `options of bundle b: targetCustomizationMode "x" is neither FirstMatch nor AllMatches`},
-		"not yet":        {def: fleetyaml.Definition{Options: fleetyaml.Options{KeepResources: true}}, want: "options of bundle b: keepResources is not supported yet by this version; remove it"},
 		"no such values": {text: "-- a.yaml --\n", def: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{ValuesFiles: []string{"v"}}}}, want: `bundle b: reading values file "v": open v: file does not exist`},
 	}
 	for name, test := range tests {

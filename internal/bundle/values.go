@@ -45,13 +45,18 @@ func (f *folder) mergeInto(file string, helm *fleetyaml.Helm) error {
 }
 
 func (f *folder) readValues(name string) (map[string]any, error) {
-	if path.IsAbs(name) || isOutside(path.Clean(name)) {
-		return nil, errors.New("it is outside of the bundle's folder")
-	}
-	data, err := f.read(name)
+	data, err := f.readNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	var values map[string]any
 	return values, yaml.Unmarshal(data, &values)
+}
+
+// readNamed reads a file that the definition names.
+func (f *folder) readNamed(name string) ([]byte, error) {
+	if path.IsAbs(name) || isOutside(path.Clean(name)) {
+		return nil, errors.New("it is outside of the bundle's folder")
+	}
+	return f.read(name)
 }

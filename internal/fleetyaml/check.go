@@ -21,9 +21,9 @@ type checker struct {
 	notes  []Problem
 	// seen keeps anchors that are used often, or within themselves, from being
 	// checked more than once.
-	seen   map[visit]bool
-	fields map[reflect.Type]map[string]reflect.Type
-	notYet map[string]bool
+	seen          map[visit]bool
+	fields        map[reflect.Type]map[string]reflect.Type
+	withoutEffect map[string]string
 }
 
 type visit struct {
@@ -33,10 +33,10 @@ type visit struct {
 
 func newChecker(strict bool) *checker {
 	return &checker{
-		strict: strict,
-		seen:   make(map[visit]bool),
-		fields: make(map[reflect.Type]map[string]reflect.Type),
-		notYet: notYet(),
+		strict:        strict,
+		seen:          make(map[visit]bool),
+		fields:        make(map[reflect.Type]map[string]reflect.Type),
+		withoutEffect: withoutEffect(),
 	}
 }
 
@@ -200,7 +200,13 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	fields := c.fieldsOf(typ)
 	given := make(map[string]bool)
 	c.keys(node, func(key *yaml.Node, name string, value *yaml.Node) {
+		if hint, ok := c.withoutEffect[join(path, name)]; ok && !isZero(value, 0) {
+			c.note(key, Note, "%s has no effect here: %s", name, hint)
+		}
 		field, ok := fields[name]
+		if !ok && c.withoutEffect[join(path, name)] != "" {
+			return
+		}
 		if !ok {
 			known := c.unknown(key, name, path, fields)
 			if field, ok = fields[known]; !ok {
@@ -214,9 +220,6 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 		}
 		given[name] = true
 		full := join(path, name)
-		if c.notYet[full] && !isZero(value, full == "rolloutStrategy", 0) {
-			c.fail(key, NotYet, "%s is not supported yet by this version; remove it", full)
-		}
 		c.check(value, field, full)
 	})
 }

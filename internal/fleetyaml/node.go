@@ -74,8 +74,8 @@ func keyText(key *yaml.Node) string {
 const maxZeroDepth = 20
 
 // isZero says whether node asks for nothing: "", false, 0, and maps and lists
-// without more than that. With exact, "", false and 0 ask for something.
-func isZero(node *yaml.Node, exact bool, depth int) bool {
+// without more than that.
+func isZero(node *yaml.Node, depth int) bool {
 	node = resolved(node)
 	if depth > maxZeroDepth {
 		return false
@@ -85,13 +85,13 @@ func isZero(node *yaml.Node, exact bool, depth int) bool {
 	}
 	if node.Kind == yaml.MappingNode {
 		for i := 1; i < len(node.Content); i += 2 {
-			if !isZero(node.Content[i], exact, depth+1) {
+			if !isZero(node.Content[i], depth+1) {
 				return false
 			}
 		}
 		return true
 	}
-	return isNull(node) || (!exact && isZeroScalar(node))
+	return isNull(node) || isZeroScalar(node)
 }
 
 func isZeroScalar(node *yaml.Node) bool {

@@ -18,9 +18,6 @@ import (
 // returns are worth a warning; everything that is wrong is in an *Error. With
 // strict, keys that Fleet does not know are wrong, else they are warnings.
 //
-// Where nothing is wrong except options that do not work yet, the definition is
-// returned besides the error, for those who only look at it.
-//
 // Values are read as Fleet reads them (internal/bundlereader/read.go): YAML 1.1,
 // where yes, no, on, off, y and n are booleans, as keys too, and every number is
 // a float64. Other than in Fleet, keys are exact, stand once and in one document.
@@ -45,11 +42,7 @@ func Parse(file string, data []byte, strict bool) (Definition, []Problem, error)
 	if len(c.wrong) == 0 {
 		return def, in(file, c.notes), nil
 	}
-	invalid := errorIn(file, c.wrong)
-	if !invalid.Only(NotYet) {
-		def = Definition{}
-	}
-	return def, in(file, c.notes), invalid
+	return Definition{}, in(file, c.notes), errorIn(file, c.wrong)
 }
 
 // in names the file in problems and puts them in the order of its lines.

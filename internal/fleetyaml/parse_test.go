@@ -140,24 +140,22 @@ func TestParseProblems(t *testing.T) {
 			text: "name: a\n---\nname: b\n",
 			want: []string{"f:2:1: a second document; Fleet would read the first one only, so put everything there"},
 		},
-		"bad values": {
-			text: "targetCustomizationMode: All\ntargets:\n- clusterSelector:\n    matchExpressions: [{key: a, operator: Equals}]\n- clusterGroupSelector: {matchLabels: {a: 'b c'}}\n",
+		"an unknown mode": {
+			text: "targetCustomizationMode: All\n",
+			want: []string{`f:1:26: targetCustomizationMode "All" is neither FirstMatch nor AllMatches`},
+		},
+		"bad selectors": {
+			kind: fleetyaml.BadSelector,
+			text: "targets:\n- clusterSelector:\n    matchExpressions: [{key: a, operator: Equals}]\n- clusterGroupSelector: {matchLabels: {a: 'b c'}}\n",
 			want: []string{
-				`f:1:26: targetCustomizationMode "All" is neither FirstMatch nor AllMatches`,
-				`f:4:5: clusterSelector: matchExpressions "a": operator "Equals" is none of In, NotIn, Exists, DoesNotExist`,
-				`f:5:25: clusterGroupSelector: matchLabels "a": values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+				`f:3:5: clusterSelector: matchExpressions "a": operator "Equals" is none of In, NotIn, Exists, DoesNotExist`,
+				`f:4:25: clusterGroupSelector: matchLabels "a": values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 			},
 		},
-		"what does not work yet": {
-			text: "kustomize: {dir: base}\nhelm: {repo: https://charts.example.com, chart: 'oci://x'}\nrolloutStrategy: {maxUnavailable: 0}\ntargets:\n- helm: {valuesFrom: [{}]}\n",
-			want: []string{
-				"f:1:1: kustomize is not supported yet by this version; remove it",
-				"f:2:8: helm.repo is not supported yet by this version; remove it",
-				"f:2:49: a helm.chart from elsewhere than the bundle is not supported yet by this version",
-				"f:3:1: rolloutStrategy is not supported yet by this version; remove it",
-				"f:5:10: helm.valuesFrom is not supported yet by this version; remove it",
-			},
-			kind: fleetyaml.NotYet,
+		"image scans": {
+			text: "imageScans: [{image: a}]\n",
+			want: []string{"f:1:13: imageScans need a controller that writes to the repository, as in Fleet; remove them and let CI, or a tool such as Renovate, write new tags"},
+			kind: fleetyaml.ImageScan,
 		},
 	}
 	for name, test := range tests {
@@ -230,10 +228,29 @@ func TestParseLenient(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 
-	for _, text := range []string{"helm: {}\nHelm: {}\n", "Kustomize: {dir: a}\n"} {
-		if _, _, err := fleetyaml.Parse("f", []byte(text), false); err == nil {
-			t.Errorf("Parse(%q) succeeds", text)
-		}
+	if _, _, err := fleetyaml.Parse("f", []byte("helm: {}\nHelm: {}\n"), false); err == nil {
+		t.Error("Parse() takes two keys that differ in case only")
+	}
+}
+
+// What only Fleet's controllers act upon is said aloud, in strict mode too.
+func TestParseWithoutEffect(t *testing.T) {
+	t.Parallel()
+
+	text := "downstreamResources: [{kind: Secret, name: a}]\noverwrites: [{name: a}]\nallowedTargetNamespaceSelector: {matchLabels: {a: b}}\ntargets:\n- downstreamResources: [{kind: Secret, name: b}]\n"
+	def, notes, err := fleetyaml.Parse("f", []byte(text), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(def.DownstreamResources) != 1 {
+		t.Errorf("downstreamResources are not read: %+v", def)
+	}
+	lines := make([]int, len(notes))
+	for i, note := range notes {
+		lines[i] = note.Line
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 5}, lines); diff != "" {
+		t.Errorf("lines of %v (-want +got):\n%s", notes, diff)
 	}
 }
 

@@ -22,8 +22,12 @@ const (
 	UnknownKey
 	// DuplicateKey is a key that stands twice in one map.
 	DuplicateKey
-	// NotYet is an option of Fleet that this version would ignore.
-	NotYet
+	// BadSelector is a label selector that Kubernetes does not accept.
+	BadSelector
+	// BadChart is a Chart.yaml that cannot be read.
+	BadChart
+	// ImageScan is a use of imageScans, which need a controller.
+	ImageScan
 	// BadDependency is an entry of dependsOn that can never be met.
 	BadDependency
 	// Note is no mistake, but worth knowing.

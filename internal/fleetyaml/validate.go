@@ -8,28 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// notYet are the options of Fleet that this version does not act upon. A
-// fleet.yaml that asks for one is refused, because doing something else without
-// a word would be worse. Whoever makes one work deletes its line.
-func notYet() map[string]bool {
-	return map[string]bool{
-		"correctDrift":         true,
-		"deleteCRDResources":   true,
-		"deleteNamespace":      true,
-		"dependsOn":            true,
-		"diff":                 true,
-		"downstreamResources":  true,
-		"helm.repo":            true,
-		"helm.valuesFrom":      true,
-		"helm.version":         true,
-		"ignore":               true,
-		"imageScans":           true,
-		"keepResources":        true,
-		"kustomize":            true,
-		"namespaceAnnotations": true,
-		"namespaceLabels":      true,
-		"rolloutStrategy":      true,
-		"serviceAccount":       true,
+// withoutEffect are keys of Fleet that mean nothing without its controllers, and
+// what to use instead.
+func withoutEffect() map[string]string {
+	return map[string]string{
+		"allowedTargetNamespaceSelector": "it is written by Fleet's controllers; restrict who may change the Terraform configuration instead",
+		"downstreamResources":            "there is no management cluster to copy from; hand values over in Terraform, or make the Secret on each cluster and name it in helm.valuesFrom",
+		"overwrites":                     "it is written by Fleet's controllers; objects that move between bundles are handed over by the apply",
 	}
 }
 
@@ -42,15 +27,16 @@ func (c *checker) validate(root *yaml.Node, def Definition) {
 		c.note(lookup(root, "overrideTargets"), Note,
 			"overrideTargets is empty, so nothing limits where the bundle goes but its customizations; without any it goes to the cluster group \"default\"")
 	}
-	c.chart(lookup(root, "helm", "chart"), def.Options)
+	if len(def.ImageScans) > 0 {
+		c.fail(lookup(root, "imageScans"), ImageScan,
+			"imageScans need a controller that writes to the repository, as in Fleet; remove them and let CI, or a tool such as Renovate, write new tags")
+	}
 	for _, list := range []struct {
 		key   string
 		items []Customization
 	}{{"targets", def.Targets}, {"targetCustomizations", def.TargetCustomizations}} {
 		for i, item := range list.items {
-			node := lookup(root, list.key, i)
-			c.criteria(node, item.Criteria)
-			c.chart(lookup(node, "helm", "chart"), item.Options)
+			c.criteria(lookup(root, list.key, i), item.Criteria)
 		}
 	}
 	for i, item := range def.OverrideTargets {
@@ -73,21 +59,7 @@ func (c *checker) criteria(node *yaml.Node, criteria Criteria) {
 
 func (c *checker) selector(node *yaml.Node, name string, selector *Selector) {
 	if _, err := selector.Compile(); err != nil {
-		c.fail(node, Invalid, "%s: %v", name, err)
-	}
-}
-
-// chart refuses charts that have to be fetched, as far as that can be told from
-// how they are written.
-func (c *checker) chart(node *yaml.Node, options Options) {
-	if options.Helm == nil {
-		return
-	}
-	for _, mark := range []string{"://", "::", "git@"} {
-		if strings.Contains(options.Helm.Chart, mark) {
-			c.fail(node, NotYet, "a helm.chart from elsewhere than the bundle is not supported yet by this version")
-			return
-		}
+		c.fail(node, BadSelector, "%s: %v", name, err)
 	}
 }
 

@@ -151,6 +151,8 @@ type variant struct {
 	options            fleetyaml.Options
 	templating         *templating
 	release, namespace string
+	// content covers the files of the bundle that count.
+	content string
 	// digest is that of a deployment with options that are not templated.
 	digest string
 	err    error
@@ -243,7 +245,7 @@ func (p *plan) deployment(c *candidate, matched []int) (Deployment, error) {
 	helm := *v.options.Helm
 	helm.Values = values
 	d.Options.Helm = &helm
-	d.Digest, err = digest(d)
+	d.Digest, err = digest(d, v.content)
 	return d, err
 }
 
@@ -272,7 +274,8 @@ func (p *plan) newVariant(matched []int) *variant {
 		return v
 	}
 	v.templating = newTemplating(p.functions, v.options.Helm)
-	v.digest, v.err = digest(Deployment{Bundle: p.bundle, Options: v.options, Release: v.release, Namespace: v.namespace})
+	v.content = p.bundle.ContentOf(v.options.Helm)
+	v.digest, v.err = digest(Deployment{Options: v.options, Release: v.release, Namespace: v.namespace}, v.content)
 	return v
 }
 
@@ -299,13 +302,13 @@ const digestVersion = "v1"
 
 // digest covers what is deployed, but not where. 32 characters of it fit into a
 // Kubernetes label value.
-func digest(d Deployment) (string, error) {
+func digest(d Deployment, content string) (string, error) {
 	options, err := json.Marshal(d.Options) // Keys of maps are sorted.
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of the options: %w", err)
 	}
 	sum := sha256.New()
-	for _, part := range []string{"deployment " + digestVersion, d.Bundle.Content, string(options), d.Release, d.Namespace} {
+	for _, part := range []string{"deployment " + digestVersion, content, string(options), d.Release, d.Namespace} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		sum.Write(length[:])
