@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -48,10 +49,10 @@ type style struct {
 func (s style) kustomizesChart() bool { return s.helm && s.kustomize }
 
 func styleOf(d target.Deployment) (style, error) {
-	s := style{chartDir: chartPath(d)}
-	s.helm = hasFile(d.Bundle.Files, path.Join(s.chartDir, chartutil.ChartfileName))
-	if !s.helm && s.chartDir != "" {
-		return style{}, fmt.Errorf("bundle %s: helm.chart names %q, which holds no %s", d.Bundle.Name, s.chartDir, chartutil.ChartfileName)
+	var s style
+	s.chartDir, s.helm = d.Bundle.ChartDirectory(d.Options.Helm)
+	if !s.helm && d.Options.Helm != nil && d.Options.Helm.Chart != "" {
+		return style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which holds no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
 	}
 	dir := ""
 	if d.Options.Kustomize != nil {
@@ -97,7 +98,7 @@ func (c *Charts) chartFiles(d target.Deployment, s style) ([]*loader.BufferedFil
 func (c *Charts) makeChartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
 	switch {
 	case s.helm:
-		return chartBelow(d.Bundle.Files, s.chartDir), nil
+		return chartAt(d.Bundle, s.chartDir)
 	case s.kustomize:
 		return c.kustomizedChart(d.Bundle, s.kustomizeDir)
 	}
@@ -106,17 +107,6 @@ func (c *Charts) makeChartFiles(d target.Deployment, s style) ([]*loader.Buffere
 		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}
 	return rawChart(d.Bundle, files)
-}
-
-func chartPath(d target.Deployment) string {
-	if d.Options.Helm == nil || d.Options.Helm.Chart == "" {
-		return ""
-	}
-	cleaned := path.Clean(d.Options.Helm.Chart)
-	if cleaned == "." {
-		return ""
-	}
-	return cleaned
 }
 
 func overlays(d target.Deployment) []string {
@@ -130,19 +120,31 @@ func hasFile(files []bundle.File, name string) bool {
 	return slices.ContainsFunc(files, func(f bundle.File) bool { return f.Name == name })
 }
 
-// chartBelow takes the files of one folder as a chart.
-func chartBelow(files []bundle.File, dir string) []*loader.BufferedFile {
+// chartAt takes a folder of a bundle, or a packed chart, as a chart.
+func chartAt(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
 	prefix := ""
-	if dir != "" {
+	if dir != "." {
 		prefix = dir + "/"
 	}
 	var below []*loader.BufferedFile
-	for _, file := range files {
+	for _, file := range b.Files {
+		if file.Name == dir {
+			return unpack(b.Name, file)
+		}
 		if name, ok := strings.CutPrefix(file.Name, prefix); ok {
 			below = append(below, &loader.BufferedFile{Name: name, Data: file.Content})
 		}
 	}
-	return below
+	return below, nil
+}
+
+// unpack reads a packed chart. Helm bounds what it unpacks to.
+func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error) {
+	files, err := loader.LoadArchiveFiles(bytes.NewReader(file.Content))
+	if err != nil {
+		return nil, &ChartError{Bundle: bundleName, Err: fmt.Errorf("unpacking %s: %w", file.Name, err)}
+	}
+	return files, nil
 }
 
 const (
@@ -235,7 +237,7 @@ func quoted(name string, manifest []byte) []*loader.BufferedFile {
 func rawVersion(digest string) string {
 	const length = 12
 	hex := digest[strings.LastIndex(digest, "-")+1:]
-	return "0.0.0+" + hex[:min(length, len(hex))]
+	return "v0.0.0+" + hex[:min(length, len(hex))]
 }
 
 // isManifest says whether a file of a raw bundle is applied: YAML and JSON, but

@@ -68,24 +68,24 @@ func TestRenderObjects(t *testing.T) {
 				"own/x.yaml":      configMap("nested", "x"),
 				"templates/t.yml": configMap("{{ .Release.Namespace }}-t", "z"),
 			}, nil),
-			chart: "b", version: "0.0.0+0123456789ab",
+			chart: "b", version: "v0.0.0+0123456789ab",
 			want: []string{"ConfigMap/ns/a", "ConfigMap/ns/a2", "ConfigMap/ns/ns-t", "Namespace/made", "rbac.authorization.k8s.io/ClusterRole/role"},
 		},
 		"forced namespace": {
 			deployment: deployment(map[string]string{"a.yaml": strings.Replace(configMap("a", "x"), "  name: a", "  name: a\n  namespace: elsewhere", 1)},
 				func(d *target.Deployment) { d.Options.Namespace = "ns" }),
-			chart: "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/ns/a"},
+			chart: "b", version: "v0.0.0+0123456789ab", want: []string{"ConfigMap/ns/a"},
 		},
 		"own namespace": {
 			deployment: deployment(map[string]string{"a.yaml": strings.Replace(configMap("a", "x"), "  name: a", "  name: a\n  namespace: elsewhere", 1)}, nil),
-			chart:      "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/elsewhere/a"},
+			chart:      "b", version: "v0.0.0+0123456789ab", want: []string{"ConfigMap/elsewhere/a"},
 		},
 	}
 	tests["kustomization alone"] = renderTest{
 		deployment: deployment(map[string]string{
 			"kustomization.yaml": "namePrefix: eu-\nresources: [a.yaml]\n", "a.yaml": configMap("a", "'{{ not a template }}'"), "other.yaml": configMap("other", "x"),
 		}, nil),
-		chart: "b", version: "0.0.0+0123456789ab", want: []string{"ConfigMap/ns/eu-a"},
+		chart: "b", version: "v0.0.0+0123456789ab", want: []string{"ConfigMap/ns/eu-a"},
 	}
 	tests["kustomization of a chart"] = renderTest{
 		deployment: deployment(map[string]string{
