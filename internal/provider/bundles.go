@@ -136,7 +136,7 @@ func merge(charts *helm.Charts, generated []source.Generated, prior map[string]b
 			elements[name] = before
 			continue
 		}
-		element, err := describe(charts, made, pinned)
+		element, err := describe(charts, made, pinned && made.Pinned)
 		if err != nil {
 			diags.AddError("Cannot read the chart of bundle "+name, sentence(err))
 			continue

@@ -16,7 +16,7 @@ import (
 
 // Folders of Rancher's fleet-examples, served by a git server, are deployed to
 // three clusters, planned again, and removed with nothing left.
-func TestConformanceExamplesOnClusters(t *testing.T) {
+func TestAccCorpusOnClusters(t *testing.T) {
 	t.Parallel()
 	corpus, set := os.LookupEnv("FLEET_CONFORMANCE")
 	if !set {

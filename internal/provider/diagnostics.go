@@ -9,9 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -28,24 +26,6 @@ func sentence(err error) string {
 		text += "."
 	}
 	return text
-}
-
-// addSourceError reports that bundles could not be made, at the attribute the
-// cause belongs to.
-func addSourceError(diags *diag.Diagnostics, name string, err error) {
-	at, next := path.Root("repo"), "Nothing was changed on any cluster."
-	var (
-		noMatch *bundle.NoMatchError
-		invalid *fleetyaml.Error
-	)
-	switch {
-	case errors.As(err, &noMatch):
-		at = path.Root("paths")
-	case errors.As(err, &invalid):
-		at = path.Root("paths")
-		next += " Correct the file and plan again."
-	}
-	diags.AddAttributeError(at, fmt.Sprintf("Cannot make bundles of %s", name), sentence(err)+"\n\n"+next)
 }
 
 // addProblems reports what is worth knowing about files that were read.

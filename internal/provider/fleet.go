@@ -13,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -26,22 +27,24 @@ type settings struct {
 	onMissing     string
 	cacheDir      string
 
-	clusters        map[string]*member
-	clustersUnknown bool
-	groups          []target.Group
-	groupsUnknown   bool
-	credentials     map[string]git.Credentials
-	gitUnknown      bool
+	clusters           map[string]*member
+	clustersUnknown    bool
+	groups             []target.Group
+	groupsUnknown      bool
+	credentials        map[string]git.Credentials
+	registries         map[string]helm.Registry
+	credentialsUnknown bool
 }
 
 // fleet is what one configured provider works with. Clients are made when they
 // are first needed.
 type fleet struct {
 	settings
-	charts *helm.Charts
-	git    *git.Client
-	source *source.Store
-	engine *deploy.Engine
+	charts  *helm.Charts
+	fetcher *helm.Fetcher
+	git     *git.Client
+	source  *source.Store
+	engine  *deploy.Engine
 }
 
 // member is one entry of clusters: facts, and a connection that is made once.
@@ -57,12 +60,16 @@ type member struct {
 	err    error
 }
 
-func newFleet(s settings) *fleet {
-	f := &fleet{settings: s, charts: &helm.Charts{}}
+func newFleet(s settings) (*fleet, error) {
+	fetcher, err := helm.NewFetcher(helm.FetchConfig{Registries: s.registries})
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher}
 	f.git = git.New(git.Config{Credentials: s.credentials, CacheDir: s.cacheDir})
-	f.source = source.New(f.git)
+	f.source = source.New(f.git, fetcher)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)
-	return f
+	return f, nil
 }
 
 // MissingClusterError says that clusters has no such entry.

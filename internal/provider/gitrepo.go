@@ -2,10 +2,10 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
-	"regexp"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -19,185 +19,125 @@ type gitRepoModel struct {
 	Branch              types.String `tfsdk:"branch"`
 	Revision            types.String `tfsdk:"revision"`
 	Paths               types.List   `tfsdk:"paths"`
+	BundlePaths         types.List   `tfsdk:"bundle_paths"`
 	Strict              types.Bool   `tfsdk:"strict"`
 	TargetNamespace     types.String `tfsdk:"target_namespace"`
+	ServiceAccount      types.String `tfsdk:"service_account"`
 	Labels              types.Map    `tfsdk:"labels"`
+	Paused              types.Bool   `tfsdk:"paused"`
+	KeepResources       types.Bool   `tfsdk:"keep_resources"`
+	DeleteNamespace     types.Bool   `tfsdk:"delete_namespace"`
+	CorrectDrift        types.Object `tfsdk:"correct_drift"`
 	ForceSyncGeneration types.Int64  `tfsdk:"force_sync_generation"`
 	Commit              types.String `tfsdk:"commit"`
 	Bundles             types.Map    `tfsdk:"bundles"`
 }
 
+type bundlePathModel struct {
+	Base    types.String `tfsdk:"base"`
+	Options types.String `tfsdk:"options"`
+}
+
 // known says whether everything a plan needs is known.
 func (m gitRepoModel) known(ctx context.Context) bool {
-	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.Strict, m.TargetNamespace, m.Labels, m.ForceSyncGeneration)
+	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Strict,
+		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.ForceSyncGeneration)
 }
 
-// spec leaves Terraform. commit is "" for a directory.
-func (m gitRepoModel) spec(ctx context.Context, commit string, diags *diag.Diagnostics) source.Spec {
-	spec := source.Spec{
-		Directory: m.Directory.ValueString(),
-		Read: &bundle.ReadOptions{
-			RepoName: m.Name.ValueString(),
-			Paths:    stringsOf(ctx, m.Paths, diags),
-			Strict:   m.Strict.IsNull() || m.Strict.ValueBool(),
-			Overlay: bundle.Overlay{
-				TargetNamespace:     m.TargetNamespace.ValueString(),
-				Labels:              stringMapOf(ctx, m.Labels, diags),
-				ForceSyncGeneration: m.ForceSyncGeneration.ValueInt64(),
+func (m gitRepoModel) checkout() checkout {
+	return checkout{
+		repo: m.Repo.ValueString(),
+		ref:  source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()},
+	}
+}
+
+// generation leaves Terraform. prior is what the state holds.
+func (m gitRepoModel) generation(ctx context.Context, prior gitRepoModel, diags *diag.Diagnostics) generation {
+	g := generation{
+		name:     m.Name.ValueString(),
+		checkout: m.checkout(),
+		at:       path.Root("repo"),
+		spec: source.Spec{
+			Directory: m.Directory.ValueString(),
+			Read: &bundle.ReadOptions{
+				RepoName:    m.Name.ValueString(),
+				Paths:       stringsOf(ctx, m.Paths, diags),
+				BundlePaths: bundlePathsOf(ctx, m.BundlePaths, diags),
+				Strict:      m.Strict.IsNull() || m.Strict.ValueBool(),
+				Overlay:     m.overlay(ctx, diags),
 			},
 		},
+		anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
 	}
-	if !m.Repo.IsNull() {
-		ref := m.ref()
-		spec.Git = &source.Checkout{Repo: m.Repo.ValueString(), Commit: commit, Branch: ref.Branch, Revision: ref.Revision}
+	if m.Repo.IsNull() {
+		g.at = path.Root("directory")
 	}
-	return spec
-}
-
-func (m gitRepoModel) ref() source.Ref {
-	return source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()}
-}
-
-// head is where a branch pointed when it was last read. It lives in private
-// state: Read finds it out, and planning takes it from there, at plan and at
-// apply alike.
-type head struct {
-	Repo   string     `json:"repo"`
-	Ref    source.Ref `json:"ref"`
-	Commit string     `json:"commit"`
-}
-
-const headKey = "head"
-
-func (m gitRepoModel) head(commit string) head {
-	return head{Repo: m.Repo.ValueString(), Ref: m.ref(), Commit: commit}
-}
-
-// privateState is what a request or response keeps beside the state.
-type privateState interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-// storedHead reads the head, if it was stored for what m asks for.
-func (m gitRepoModel) storedHead(ctx context.Context, private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}, diags *diag.Diagnostics,
-) string {
-	raw, found := private.GetKey(ctx, headKey)
-	diags.Append(found...)
-	var stored head
-	if len(raw) == 0 || json.Unmarshal(raw, &stored) != nil || stored != m.head(stored.Commit) {
-		return ""
+	if prior.Repo.Equal(m.Repo) && prior.Directory.Equal(m.Directory) {
+		g.prior = elementsOf(prior.Bundles)
 	}
-	return stored.Commit
+	return g
 }
 
-func (m gitRepoModel) storeHead(ctx context.Context, private privateState, commit string, diags *diag.Diagnostics) {
-	raw, err := json.Marshal(m.head(commit))
-	if err != nil {
-		diags.AddError("Cannot store the head of "+m.Name.ValueString(), sentence(err))
-		return
+func (m gitRepoModel) overlay(ctx context.Context, diags *diag.Diagnostics) bundle.Overlay {
+	laid := bundle.Overlay{
+		TargetNamespace:     m.TargetNamespace.ValueString(),
+		ServiceAccount:      m.ServiceAccount.ValueString(),
+		Labels:              stringMapOf(ctx, m.Labels, diags),
+		Paused:              m.Paused.ValueBool(),
+		KeepResources:       m.KeepResources.ValueBool(),
+		DeleteNamespace:     m.DeleteNamespace.ValueBool(),
+		ForceSyncGeneration: m.ForceSyncGeneration.ValueInt64(),
 	}
-	diags.Append(private.SetKey(ctx, headKey, raw)...)
+	if !m.CorrectDrift.IsNull() {
+		options, err := definition(map[string]attr.Value{"correct_drift": m.CorrectDrift})
+		if err != nil {
+			diags.AddAttributeError(path.Root("correct_drift"), "Invalid options", sentence(err))
+		}
+		laid.CorrectDrift = options.CorrectDrift
+	}
+	return laid
 }
 
-var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
-
-// pin is the commit to plan with. pinned says whether an apply is sure to see
-// the same one; it is not when a branch was followed just now.
-func (f *fleet) pin(ctx context.Context, m gitRepoModel, stored string) (commit string, pinned bool, err error) {
-	switch {
-	case m.Repo.IsNull():
-		return "", true, nil
-	case fullCommit.MatchString(m.Revision.ValueString()):
-		return m.Revision.ValueString(), true, nil
-	case stored != "":
-		return stored, true, nil
+func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []bundle.Base {
+	var paths []bundle.Base
+	for _, value := range list.Elements() {
+		var model bundlePathModel
+		diags.Append(as(ctx, value, &model)...)
+		paths = append(paths, bundle.Base{Base: model.Base.ValueString(), Options: model.Options.ValueString()})
 	}
-	commit, err = f.git.Resolve(ctx, m.Repo.ValueString(), m.ref())
-	return commit, false, err
+	return paths
 }
 
 // planGitRepo fills in the computed attributes of a plan. stored is the head of
 // the branch that Read found, "" if it found none.
 func (f *fleet) planGitRepo(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, stored string, diags *diag.Diagnostics) {
-	name := plan.Name.ValueString()
-	commit, pinned, err := f.pin(ctx, *plan, stored)
-	if err != nil {
-		addSourceError(diags, name, err)
+	made := f.plan(ctx, plan.generation(ctx, prior, diags), stored, diags)
+	if diags.HasError() {
 		return
 	}
-	generated, problems, err := f.source.Generate(ctx, plan.spec(ctx, commit, diags))
-	addProblems(diags, name, problems)
-	if err != nil {
-		addSourceError(diags, name, err)
-		return
-	}
-	kept := map[string]bundleElement{}
-	if prior.Repo.Equal(plan.Repo) && prior.Directory.Equal(plan.Directory) {
-		kept = elementsOf(prior.Bundles)
-	}
-	elements, changed := merge(f.charts, generated, kept, pinned, diags)
-	plan.Bundles = bundlesOf(elements)
+	plan.Bundles = made.bundles
 	switch {
 	case plan.Repo.IsNull():
 		plan.Commit = types.StringNull()
-	case !changed && plan.ref() == prior.ref():
+	case !made.changed && plan.checkout() == prior.checkout():
 		plan.Commit = prior.Commit
-	case pinned:
-		plan.Commit = types.StringValue(commit)
+	case made.pinned:
+		plan.Commit = types.StringValue(made.commit)
 	}
 }
 
 // settleGitRepo makes everything known that a plan left open. What the plan knew
 // stays as it was planned.
-func (f *fleet) settleGitRepo(ctx context.Context, plan *gitRepoModel, diags *diag.Diagnostics) {
-	name := plan.Name.ValueString()
-	stored := ""
-	if !plan.Commit.IsUnknown() {
-		stored = plan.Commit.ValueString()
-	}
-	commit, _, err := f.pin(ctx, *plan, stored)
-	if err != nil {
-		addSourceError(diags, name, err)
+func (f *fleet) settleGitRepo(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, diags *diag.Diagnostics) {
+	bundles, commit := f.settle(ctx, plan.generation(ctx, prior, diags), plan.Bundles, plan.Commit.ValueString(), diags)
+	if diags.HasError() {
 		return
 	}
-	if anyUnknown(ctx, plan.Bundles) {
-		f.settleBundles(ctx, plan, commit, diags)
-	}
+	plan.Bundles = bundles
 	if plan.Commit.IsUnknown() {
 		plan.Commit = types.StringValue(commit)
 	}
 	if plan.Repo.IsNull() {
 		plan.Commit = types.StringNull()
 	}
-}
-
-func (f *fleet) settleBundles(ctx context.Context, plan *gitRepoModel, commit string, diags *diag.Diagnostics) {
-	name := plan.Name.ValueString()
-	generated, _, err := f.source.Generate(ctx, plan.spec(ctx, commit, diags))
-	if err != nil {
-		addSourceError(diags, name, err)
-		return
-	}
-	elements, _ := merge(f.charts, generated, nil, true, diags)
-	if plan.Bundles.IsUnknown() {
-		plan.Bundles = bundlesOf(elements)
-		return
-	}
-	planned := elementsOf(plan.Bundles)
-	for key, element := range planned {
-		if !element.Descriptor.IsUnknown() {
-			continue
-		}
-		made, ok := elements[key]
-		if !ok || !made.Digest.Equal(element.Digest) {
-			diags.AddError("Repository of "+name+" changed since it was planned",
-				"Bundle "+key+" is not what was planned. No cluster was touched for it. Plan and apply again.")
-			return
-		}
-		planned[key] = made
-	}
-	plan.Bundles = bundlesOf(planned)
 }

@@ -59,7 +59,7 @@ func (d *gitRepoDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	data.Commit, data.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	d.fleet.settleGitRepo(ctx, &data.gitRepoModel, &resp.Diagnostics)
+	d.fleet.settleGitRepo(ctx, &data.gitRepoModel, gitRepoModel{}, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -75,6 +76,18 @@ func gitRepoAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Folders to look for bundles in; `*`, `?` and `[]` match names. Default: the root.",
 		},
+		"bundle_paths": schema.ListNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Folders that are one bundle each, instead of `paths`; nothing is looked for below them.",
+			Validators: []validator.List{
+				listvalidator.SizeAtLeast(1),
+				listvalidator.ConflictsWith(path.MatchRoot("paths")),
+			},
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"base":    schema.StringAttribute{Required: true, MarkdownDescription: "The folder."},
+				"options": textAttribute("File with the options, relative to `base`. Default: its fleet.yaml."),
+			}},
+		},
 		"strict": schema.BoolAttribute{
 			Optional:            true,
 			MarkdownDescription: "Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning.",
@@ -83,13 +96,15 @@ func gitRepoAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "Namespace that all objects of all bundles are put into.",
 		},
-		"labels": schema.MapAttribute{
-			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Labels of all bundles.",
-		},
+		"service_account":  textAttribute("Service account that all releases are installed as."),
+		"labels":           textMapAttribute("Labels of all bundles."),
+		"paused":           flagAttribute("Hold all bundles back: changes are planned as held."),
+		"keep_resources":   flagAttribute("Leave objects on a cluster when a bundle leaves it."),
+		"delete_namespace": flagAttribute("Delete the namespace of a release when the bundle leaves the cluster."),
+		"correct_drift":    objectAttribute("Whether changes made on clusters are taken back.", correctDriftAttributes()),
 		"force_sync_generation": schema.Int64Attribute{
 			Optional:            true,
-			MarkdownDescription: "Another number deploys all bundles again.",
+			MarkdownDescription: "Another number deploys all bundles again, and looks again for the newest charts that version constraints allow.",
 		},
 		"commit": schema.StringAttribute{
 			Computed:            true,
@@ -112,8 +127,8 @@ func (r *gitRepoResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	plan.Commit, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	if plan.known(ctx) && !r.fleet.gitUnknown {
-		stored := plan.storedHead(ctx, req.Private, &resp.Diagnostics)
+	if plan.known(ctx) && !r.fleet.credentialsUnknown {
+		stored := plan.checkout().stored(ctx, req.Private, &resp.Diagnostics)
 		r.fleet.planGitRepo(ctx, &plan, prior, stored, &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() {
@@ -127,7 +142,7 @@ func (r *gitRepoResource) Create(ctx context.Context, req resource.CreateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, resp.Private, &resp.Diagnostics)
+	r.settle(ctx, &plan, gitRepoModel{}, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
@@ -136,43 +151,31 @@ func (r *gitRepoResource) Create(ctx context.Context, req resource.CreateRequest
 func (r *gitRepoResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state gitRepoModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || state.Repo.IsNull() || r.fleet == nil || r.fleet.gitUnknown {
+	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.credentialsUnknown {
 		return
 	}
-	if fullCommit.MatchString(state.Revision.ValueString()) {
-		return
-	}
-	commit, err := r.fleet.git.Resolve(ctx, state.Repo.ValueString(), state.ref())
-	if err != nil {
-		resp.Diagnostics.AddWarning("Cannot look for new commits of "+state.Name.ValueString(),
-			sentence(err)+" The commit that is known stays in force.")
-		return
-	}
-	// Writing private state raises the serial of the state, so it is written
-	// only when there is something to say.
-	if state.storedHead(ctx, req.Private, &resp.Diagnostics) != commit {
-		state.storeHead(ctx, resp.Private, commit, &resp.Diagnostics)
-	}
+	r.fleet.refresh(ctx, state.checkout(), state.Name.ValueString(), req.Private, resp.Private, &resp.Diagnostics)
 }
 
 func (r *gitRepoResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan gitRepoModel
+	var plan, prior gitRepoModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, resp.Private, &resp.Diagnostics)
+	r.settle(ctx, &plan, prior, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
 
 // settle makes the plan known and remembers where the branch was.
-func (r *gitRepoResource) settle(ctx context.Context, plan *gitRepoModel, private privateState, diags *diag.Diagnostics) {
+func (r *gitRepoResource) settle(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, private privateWriter, diags *diag.Diagnostics) {
 	followed := plan.Commit.IsUnknown()
-	r.fleet.settleGitRepo(ctx, plan, diags)
-	if followed && !plan.Commit.IsUnknown() {
-		plan.storeHead(ctx, private, plan.Commit.ValueString(), diags)
+	r.fleet.settleGitRepo(ctx, plan, prior, diags)
+	if followed && !plan.Commit.IsNull() && !plan.Commit.IsUnknown() {
+		plan.checkout().store(ctx, private, plan.Commit.ValueString(), diags)
 	}
 }
 

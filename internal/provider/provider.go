@@ -77,6 +77,12 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"credentials are sent nowhere else.",
 				NestedObject: schema.NestedAttributeObject{Attributes: gitAttributes()},
 			},
+			"registries": schema.MapNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "Credentials for Helm repositories, OCI registries and archives, by the beginning of the URL, such as " +
+					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest one that fits is used; credentials are sent nowhere else.",
+				NestedObject: schema.NestedAttributeObject{Attributes: registryAttributes()},
+			},
 			"parallelism": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16.",
@@ -180,6 +186,23 @@ func gitAttributes() map[string]schema.Attribute {
 	}
 }
 
+func registryAttributes() map[string]schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	secret := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+	}
+	return map[string]schema.Attribute{
+		"username":   text("User name."),
+		"password":   secret("Password."),
+		"token":      secret("Bearer token, instead of user name and password."),
+		"ca_bundle":  text("Certificates of the server's authority, PEM."),
+		"insecure":   schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the server's certificate."},
+		"plain_http": schema.BoolAttribute{Optional: true, MarkdownDescription: "Speak HTTP to an OCI registry."},
+	}
+}
+
 func providerSelectorAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"match_labels": schema.MapAttribute{
@@ -210,6 +233,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		return
 	}
 	p.cleanup.add(configured.git.Close)
+	p.cleanup.add(configured.fetcher.Close)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
 }

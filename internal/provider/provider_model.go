@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -23,6 +24,7 @@ type providerModel struct {
 	Clusters      types.Map    `tfsdk:"clusters"`
 	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
 	Git           types.Map    `tfsdk:"git"`
+	Registries    types.Map    `tfsdk:"registries"`
 	Parallelism   types.Int64  `tfsdk:"parallelism"`
 	OnUnreachable types.String `tfsdk:"on_unreachable"`
 	OnMissing     types.String `tfsdk:"on_missing"`
@@ -83,6 +85,15 @@ type gitModel struct {
 	Insecure      types.Bool   `tfsdk:"insecure"`
 }
 
+type registryModel struct {
+	Username  types.String `tfsdk:"username"`
+	Password  types.String `tfsdk:"password"`
+	Token     types.String `tfsdk:"token"`
+	CABundle  types.String `tfsdk:"ca_bundle"`
+	Insecure  types.Bool   `tfsdk:"insecure"`
+	PlainHTTP types.Bool   `tfsdk:"plain_http"`
+}
+
 // fleet leaves Terraform: it turns the configuration into plain settings and
 // keeps track of what is unknown. It dials nothing.
 func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
@@ -114,14 +125,19 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, &diags)
 	}
-	plain.gitUnknown = isUnknownInside(ctx, m.Git)
-	if !plain.gitUnknown {
+	plain.credentialsUnknown = anyUnknown(ctx, m.Git, m.Registries)
+	if !plain.credentialsUnknown {
 		plain.credentials = credentialsOf(ctx, m.Git, &diags)
+		plain.registries = registriesOf(ctx, m.Registries, &diags)
 	}
 	if diags.HasError() {
 		return nil, diags
 	}
-	return newFleet(plain), diags
+	configured, err := newFleet(plain)
+	if err != nil {
+		diags.AddAttributeError(path.Root("registries"), "Invalid registries", sentence(err))
+	}
+	return configured, diags
 }
 
 // newMember reads one entry of clusters.
@@ -255,6 +271,23 @@ func credentialsOf(ctx context.Context, entries types.Map, diags *diag.Diagnosti
 			KnownHosts:            model.KnownHosts.ValueString(),
 			CABundle:              model.CABundle.ValueString(),
 			InsecureSkipTLSVerify: model.Insecure.ValueBool(),
+		}
+	}
+	return found
+}
+
+func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]helm.Registry {
+	found := map[string]helm.Registry{}
+	for prefix, value := range entries.Elements() {
+		var model registryModel
+		diags.Append(as(ctx, value, &model)...)
+		found[prefix] = helm.Registry{
+			Username:  model.Username.ValueString(),
+			Password:  model.Password.ValueString(),
+			Token:     model.Token.ValueString(),
+			CABundle:  []byte(model.CABundle.ValueString()),
+			Insecure:  model.Insecure.ValueBool(),
+			PlainHTTP: model.PlainHTTP.ValueBool(),
 		}
 	}
 	return found

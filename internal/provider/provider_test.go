@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,12 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -181,25 +185,24 @@ func TestYAMLValuesMeanTheSame(t *testing.T) {
 
 func TestHeadCountsOnlyForItsRepository(t *testing.T) {
 	t.Parallel()
-	stored := gitRepoModel{Repo: types.StringValue("https://x/y"), Branch: types.StringValue("main")}
-	raw, err := json.Marshal(stored.head("c0ffee"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	main := checkout{repo: "https://x/y", ref: source.Ref{Branch: "main"}}
+	private := privateKeys{}
+	var diags diag.Diagnostics
+	main.store(t.Context(), private, "c0ffee", &diags)
 	tests := map[string]struct {
-		model gitRepoModel
-		want  string
+		checkout checkout
+		want     string
 	}{
-		"the same":           {model: stored, want: "c0ffee"},
-		"another repository": {model: gitRepoModel{Repo: types.StringValue("https://x/z"), Branch: types.StringValue("main")}},
-		"another branch":     {model: gitRepoModel{Repo: types.StringValue("https://x/y"), Branch: types.StringValue("next")}},
-		"a revision":         {model: gitRepoModel{Repo: types.StringValue("https://x/y"), Revision: types.StringValue("main")}},
+		"the same":           {checkout: main, want: "c0ffee"},
+		"another repository": {checkout: checkout{repo: "https://x/z", ref: source.Ref{Branch: "main"}}},
+		"another branch":     {checkout: checkout{repo: "https://x/y", ref: source.Ref{Branch: "next"}}},
+		"a revision":         {checkout: checkout{repo: "https://x/y", ref: source.Ref{Revision: "main"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
-			if got := test.model.storedHead(t.Context(), privateKeys{headKey: raw}, &diags); got != test.want {
+			if got := test.checkout.stored(t.Context(), private, &diags); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -211,4 +214,64 @@ type privateKeys map[string][]byte
 
 func (p privateKeys) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
 	return p[key], nil
+}
+
+func (p privateKeys) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	p[key] = value
+	return nil
+}
+
+// Whatever a fleet.yaml can say, but for what only controllers act upon, has an
+// attribute; and every attribute says something that a fleet.yaml can say.
+func TestOptionsAreThoseOfFleetYAML(t *testing.T) {
+	t.Parallel()
+	attributes := definitionAttributes()
+	maps.Copy(attributes, optionAttributes())
+	got := fieldPaths("", attributes)
+	want := jsonPaths("", reflect.TypeFor[fleetyaml.Definition]())
+	for _, path := range []string{"name", "imageScans", "targets", "downstreamResources", "targetCustomizations.downstreamResources"} {
+		want = slices.DeleteFunc(want, func(field string) bool { return field == path || strings.HasPrefix(field, path+".") })
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-fleet.yaml +attributes):\n%s", diff)
+	}
+}
+
+// fieldPaths are the names that attributes have in a fleet.yaml, with those of
+// attributes in them.
+func fieldPaths(prefix string, attributes map[string]schema.Attribute) []string {
+	var paths []string
+	for name, attribute := range attributes {
+		path := prefix + fieldName(name)
+		paths = append(paths, path)
+		switch attribute := attribute.(type) {
+		case schema.SingleNestedAttribute:
+			paths = append(paths, fieldPaths(path+".", attribute.Attributes)...)
+		case schema.ListNestedAttribute:
+			paths = append(paths, fieldPaths(path+".", attribute.NestedObject.Attributes)...)
+		}
+	}
+	return paths
+}
+
+func jsonPaths(prefix string, of reflect.Type) []string {
+	var paths []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		path := prefix + name
+		paths = append(paths, path)
+		below := field.Type
+		for below.Kind() == reflect.Pointer || below.Kind() == reflect.Slice {
+			below = below.Elem()
+		}
+		if below.Kind() == reflect.Struct && below != reflect.TypeFor[fleetyaml.Count]() {
+			paths = append(paths, jsonPaths(path+".", below)...)
+		}
+	}
+	return paths
 }

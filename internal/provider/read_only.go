@@ -45,6 +45,11 @@ func readOnlyAttribute(name string, attribute resource.Attribute) datasource.Att
 			Required: a.Required, Optional: a.Optional, Computed: a.Computed, ElementType: a.ElementType,
 			MarkdownDescription: a.MarkdownDescription, Validators: a.Validators,
 		}
+	case resource.SingleNestedAttribute:
+		return datasource.SingleNestedAttribute{
+			Required: a.Required, Optional: a.Optional, Computed: a.Computed, Attributes: readOnly(a.Attributes),
+			MarkdownDescription: a.MarkdownDescription, Validators: a.Validators,
+		}
 	case resource.ListNestedAttribute:
 		return datasource.ListNestedAttribute{
 			Required: a.Required, Optional: a.Optional, Computed: a.Computed,

@@ -108,6 +108,11 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, diags *diag
 	for _, failure := range result.Failures {
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
+	for _, d := range result.Deployments {
+		if err := d.Supported(); err != nil {
+			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+		}
+	}
 	addPlanFailures(diags, m.Name.ValueString(), failures)
 	return result.Deployments, ""
 }

@@ -17,14 +17,6 @@ const (
 	clustersKey  = "clusters"
 )
 
-type privateReader interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
-type privateWriter interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
 // createLeg is what the plan of a create leaves for the Delete that may come
 // before it. Terraform replaces a tainted target by Delete and Create, and a
 // target is tainted whenever one of its deployments failed at first. That

@@ -65,6 +65,8 @@ type Descriptor struct {
 
 	// Bundle is the name of that bundle among those of the Spec.
 	Bundle string `json:"bundle"`
+	// Charts are what its charts were found to be.
+	Charts []Pinned `json:"charts,omitempty"`
 }
 
 const (

@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// read makes the bundles of spec.
-func (s *Store) read(ctx context.Context, spec Spec) (bundle.Result, error) {
+// readSpec makes the bundles of spec.
+func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) {
 	files, done, err := s.open(ctx, spec)
 	if err != nil {
 		return bundle.Result{}, err
@@ -60,7 +60,7 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 	nothing := func() {}
 	switch {
 	case spec.Git != nil && s.git == nil:
-		return nil, nil, errors.New("this provider reads nothing from git")
+		return nil, nil, errNoGit
 	case spec.Git != nil:
 		files, err = s.git.Fetch(ctx, spec.Git.Repo, spec.Git.Commit, spec.Git.ref())
 		if err != nil {
@@ -73,6 +73,8 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 	files, err = inline(spec.Files)
 	return files, nothing, err
 }
+
+var errNoGit = errors.New("this provider reads nothing from git")
 
 // fetchError marks that a commit could not be fetched, as against read.
 type fetchError struct{ err error }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -34,27 +36,34 @@ type Git interface {
 type Generated struct {
 	Bundle     *bundle.Bundle
 	Descriptor string
+	// Pinned says that all its charts were found as they had been found before. A
+	// chart that was looked for just now may be another one the next time.
+	Pinned bool
 }
 
 // Store makes bundles and keeps them by digest until the process ends. It is
 // safe for concurrent use.
 type Store struct {
 	git     Git
+	charts  Charts
 	reading singleflight.Group
 
 	mu      sync.RWMutex
+	read    map[string]bundle.Result  // By the key of a Spec; without fetched charts.
 	bundles map[string]*bundle.Bundle // By digest.
 }
 
-// New makes an empty Store. git may be nil when nothing is read from git.
-func New(git Git) *Store {
-	return &Store{git: git, bundles: make(map[string]*bundle.Bundle)}
+// New makes an empty Store. git and charts may be nil when nothing is read from
+// git, and no charts are fetched.
+func New(git Git, charts Charts) *Store {
+	return &Store{git: git, charts: charts, read: make(map[string]bundle.Result), bundles: make(map[string]*bundle.Bundle)}
 }
 
 // Generate makes all bundles of a Spec, in the order of bundle.Read, and says
 // what is odd about them. Of a git repository it reads the commit of the Spec
-// and no other.
-func (s *Store) Generate(ctx context.Context, spec Spec) ([]Generated, []fleetyaml.Problem, error) {
+// and no other. Charts kept elsewhere are those that pins name; what they do not
+// name is looked for.
+func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) ([]Generated, []fleetyaml.Problem, error) {
 	if err := spec.validate(); err != nil {
 		return nil, nil, err
 	}
@@ -62,16 +71,44 @@ func (s *Store) Generate(ctx context.Context, spec Spec) ([]Generated, []fleetya
 	if err != nil {
 		return nil, nil, err
 	}
-	generated := make([]Generated, 0, len(result.Bundles))
-	for i := range result.Bundles {
-		b := &result.Bundles[i]
-		descriptor, err := Descriptor{Spec: spec, Bundle: b.Name}.Encode()
+	made, err := s.completeAll(ctx, result.Bundles, pins)
+	if err != nil {
+		return nil, nil, err
+	}
+	generated := make([]Generated, 0, len(made))
+	for _, m := range made {
+		descriptor, err := Descriptor{Spec: spec, Bundle: m.bundle.Name, Charts: m.found}.Encode()
 		if err != nil {
-			return nil, nil, fmt.Errorf("describing bundle %s: %w", b.Name, err)
+			return nil, nil, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
 		}
-		generated = append(generated, Generated{Bundle: b, Descriptor: descriptor})
+		generated = append(generated, Generated{Bundle: m.bundle, Descriptor: descriptor, Pinned: m.pinned})
 	}
 	return generated, result.Warnings, nil
+}
+
+// chartsAtOnce is how many bundles fetch charts at the same time.
+const chartsAtOnce = 8
+
+// completeAll fetches charts for many bundles. All errors are reported, not only
+// the first.
+func (s *Store) completeAll(ctx context.Context, bundles []bundle.Bundle, pins Pins) ([]whole, error) {
+	made := make([]whole, len(bundles))
+	failed := make([]error, len(bundles))
+	var group errgroup.Group
+	group.SetLimit(chartsAtOnce)
+	for i := range bundles {
+		group.Go(func() error {
+			made[i], failed[i] = s.complete(ctx, &bundles[i], pins[bundles[i].Name])
+			return nil
+		})
+	}
+	if err := errors.Join(group.Wait(), errors.Join(failed...)); err != nil {
+		return nil, err
+	}
+	for _, m := range made {
+		s.keep(m.bundle)
+	}
+	return made, nil
 }
 
 // Cached answers the bundle with this digest if the Store has made it.
@@ -96,7 +133,7 @@ func (s *Store) Bundle(ctx context.Context, descriptor, digest string) (*bundle.
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.find(ctx, d.Spec, d.Bundle, digest)
+	b, err := s.again(ctx, d, digest)
 	if _, gone := errors.AsType[*fetchError](err); !gone || ctx.Err() != nil {
 		return b, err
 	}
@@ -104,47 +141,56 @@ func (s *Store) Bundle(ctx context.Context, descriptor, digest string) (*bundle.
 	if headErr != nil || head == d.Git.Commit {
 		return nil, fmt.Errorf("making bundle %s again: %w", d.Bundle, err)
 	}
-	b, headErr = s.find(ctx, d.at(head), d.Bundle, digest)
+	d.Spec = d.at(head)
+	b, headErr = s.again(ctx, d, digest)
 	if headErr != nil {
 		return nil, fmt.Errorf("making bundle %s again: %w", d.Bundle, errors.Join(err, headErr))
 	}
 	return b, nil
 }
 
-// find makes the bundles of spec and picks the one with this name and digest.
-func (s *Store) find(ctx context.Context, spec Spec, name, digest string) (*bundle.Bundle, error) {
-	result, err := s.make(ctx, spec)
+// again makes the bundle that d describes; its digest must be this one.
+func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle.Bundle, error) {
+	result, err := s.make(ctx, d.Spec)
 	if err != nil {
 		return nil, err
 	}
-	mismatch := &DigestMismatchError{Bundle: name, Where: spec.where(), Want: digest}
-	for i := range result.Bundles {
-		b := &result.Bundles[i]
-		if b.Name == name && b.Digest == digest {
-			return b, nil
-		}
-		if b.Name == name {
-			mismatch.Got = b.Digest
-		}
+	mismatch := &DigestMismatchError{Bundle: d.Bundle, Where: d.where(), Want: digest}
+	i := slices.IndexFunc(result.Bundles, func(b bundle.Bundle) bool { return b.Name == d.Bundle })
+	if i < 0 {
+		return nil, mismatch
 	}
-	return nil, mismatch
+	made, err := s.complete(ctx, &result.Bundles[i], d.Charts)
+	if err != nil {
+		return nil, err
+	}
+	if made.bundle.Digest != digest {
+		mismatch.Got = made.bundle.Digest
+		return nil, mismatch
+	}
+	s.keep(made.bundle)
+	return made.bundle, nil
 }
 
-// make reads spec once for all who ask at the same time, and keeps what comes
-// out of it.
+// make reads spec once for all who ask. Charts kept elsewhere are not fetched.
 func (s *Store) make(ctx context.Context, spec Spec) (bundle.Result, error) {
 	key, err := spec.key()
 	if err != nil {
 		return bundle.Result{}, err
 	}
 	for {
+		if result, ok := s.made(key); ok {
+			return result, nil
+		}
 		// Whoever comes first reads for all, with its own context.
 		made := s.reading.DoChan(key, func() (any, error) {
-			result, err := s.read(ctx, spec)
+			result, err := s.readSpec(ctx, spec)
 			if err != nil {
 				return nil, err
 			}
-			s.keep(result.Bundles)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.read[key] = result
 			return result, nil
 		})
 		select {
@@ -166,10 +212,15 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (s *Store) keep(bundles []bundle.Bundle) {
+func (s *Store) made(key string) (bundle.Result, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	result, ok := s.read[key]
+	return result, ok
+}
+
+func (s *Store) keep(b *bundle.Bundle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range bundles {
-		s.bundles[bundles[i].Digest] = &bundles[i]
-	}
+	s.bundles[b.Digest] = b
 }

@@ -45,7 +45,7 @@ func newStore(t *testing.T) *source.Store {
 			t.Error(err)
 		}
 	})
-	return source.New(client)
+	return source.New(client, nil)
 }
 
 func commit(t *testing.T, s *gittest.Server, files map[string]string) string {
@@ -72,7 +72,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 
 func generate(t *testing.T, store *source.Store, spec source.Spec) map[string]source.Generated {
 	t.Helper()
-	list, warnings, err := store.Generate(t.Context(), spec)
+	list, warnings, err := store.Generate(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestGenerateErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := newStore(t).Generate(t.Context(), tt.spec)
+			_, _, err := newStore(t).Generate(t.Context(), tt.spec, nil)
 			if err == nil || tt.is != nil && !tt.is(err) {
 				t.Errorf("Generate: %T %v", err, err)
 			}
@@ -298,7 +298,7 @@ func TestDirectoryIsConfined(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "apps", "web", "secret.yaml")); err != nil {
 		t.Skip(err)
 	}
-	if _, _, err := newStore(t).Generate(t.Context(), source.Spec{Directory: dir, Read: readApps()}); err == nil {
+	if _, _, err := newStore(t).Generate(t.Context(), source.Spec{Directory: dir, Read: readApps()}, nil); err == nil {
 		t.Error("a file outside of the directory was read")
 	}
 }
@@ -309,7 +309,7 @@ func TestCancelled(t *testing.T) {
 	hash := commit(t, server, apps(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()})
+	_, _, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Generate: %v, want context.Canceled", err)
 	}

@@ -1,0 +1,150 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+// Charts fetches Helm charts that are kept elsewhere than in their bundle.
+type Charts interface {
+	// Fetch answers the files of a chart, relative to its folder, and what it was
+	// found to be. An empty pin leaves that open; any other must be met.
+	Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
+	// Dependencies answers what the chart in a folder of files depends on and the
+	// files lack, as files beside them.
+	Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
+}
+
+// Pinned is what was found of a chart kept elsewhere, or of the dependencies of
+// a chart in the bundle.
+type Pinned struct {
+	// Chart is the zero value for dependencies.
+	Chart bundle.Chart `json:"chart,omitzero"`
+	// Folder of the chart in the bundle that the dependencies belong to.
+	Folder string     `json:"folder,omitempty"`
+	Pin    bundle.Pin `json:"pin"`
+}
+
+// Pins are what an earlier reading found, by the name of the bundle.
+type Pins map[string][]Pinned
+
+// PinsOf reads what a descriptor pins.
+func PinsOf(descriptor string) ([]Pinned, error) {
+	d, err := Decode(descriptor)
+	return d.Charts, err
+}
+
+// whole is a bundle with all its charts, and what they were found to be.
+type whole struct {
+	bundle *bundle.Bundle
+	found  []Pinned
+	// pinned says that everything was found before.
+	pinned bool
+}
+
+// complete fetches what a bundle needs besides its own files. What pins name is
+// found to be the same again, or is an error.
+func (s *Store) complete(ctx context.Context, b *bundle.Bundle, pins []Pinned) (whole, error) {
+	made := whole{bundle: b, pinned: true}
+	var added []bundle.File
+	for _, chart := range b.Wanted() {
+		known, ok := find(pins, func(p Pinned) bool { return p.Folder == "" && p.Chart == chart })
+		files, pin, err := s.fetchChart(ctx, chart, known.Pin)
+		if err != nil {
+			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
+		}
+		made.found = append(made.found, Pinned{Chart: chart, Pin: pin})
+		made.pinned = made.pinned && ok
+		added = append(added, below(files, chart.Directory())...)
+	}
+	for _, folder := range b.Unmet() {
+		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
+		if s.charts == nil {
+			return whole{}, errNoCharts
+		}
+		files, pin, err := s.charts.Dependencies(ctx, b.Files, folder, known.Pin)
+		if err != nil {
+			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
+		}
+		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
+		made.pinned = made.pinned && ok
+		added = append(added, files...)
+	}
+	if len(made.found) == 0 {
+		return made, nil
+	}
+	complete, err := b.Add(added)
+	if err != nil {
+		return whole{}, fmt.Errorf("making bundle %s: %w", b.Name, err)
+	}
+	made.bundle = &complete
+	return made, nil
+}
+
+var errNoCharts = errors.New("this provider fetches no charts")
+
+func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
+	i := slices.IndexFunc(pins, match)
+	if i < 0 {
+		return Pinned{}, false
+	}
+	return pins[i], true
+}
+
+// fetchChart reads a chart from wherever it is kept.
+func (s *Store) fetchChart(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+	if s.charts == nil {
+		return nil, bundle.Pin{}, errNoCharts
+	}
+	location, err := chart.Location()
+	if err != nil {
+		return nil, bundle.Pin{}, err
+	}
+	if location.Kind == bundle.Git {
+		return s.fetchFromGit(ctx, location, pin)
+	}
+	return s.charts.Fetch(ctx, chart, pin)
+}
+
+func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+	if s.git == nil {
+		return nil, bundle.Pin{}, errNoGit
+	}
+	ref := Ref{Revision: at.Ref}
+	commit := pin.Version
+	if commit == "" {
+		var err error
+		if commit, err = s.git.Resolve(ctx, at.URL, ref); err != nil {
+			return nil, bundle.Pin{}, err
+		}
+	}
+	repository, err := s.git.Fetch(ctx, at.URL, commit, ref)
+	if err != nil {
+		return nil, bundle.Pin{}, err
+	}
+	folder, err := enter(repository, at.Subdirectory)
+	if err != nil {
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, withoutUser(at.URL), err)
+	}
+	files, err := bundle.Files(folder)
+	if err != nil {
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, withoutUser(at.URL), err)
+	}
+	dependencies, pin, err := s.charts.Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies})
+	pin.Version = commit
+	return append(files, dependencies...), pin, err
+}
+
+// below puts files into a folder.
+func below(files []bundle.File, folder string) []bundle.File {
+	moved := make([]bundle.File, len(files))
+	for i, file := range files {
+		moved[i] = bundle.File{Name: path.Join(folder, file.Name), Content: file.Content}
+	}
+	return moved
+}
