@@ -11,6 +11,11 @@ variable "git_token" {
   sensitive = true
 }
 
+variable "registry_token" {
+  type      = string
+  sensitive = true
+}
+
 provider "fleet" {
   # Who owns the releases: one name per workspace that shares clusters.
   owner = "platform-prod"
@@ -39,5 +44,11 @@ provider "fleet" {
   # Credentials by the beginning of a repository's URL; the longest one that fits is used.
   git = {
     "https://github.com/acme/" = { token = var.git_token }
+  }
+
+  # The same for Helm repositories, OCI registries and archives.
+  registries = {
+    "oci://ghcr.io/acme"          = { username = "ci", password = var.registry_token }
+    "https://charts.example.com/" = { username = "ci", password = var.registry_token, ca_bundle = file("charts-ca.pem") }
   }
 }

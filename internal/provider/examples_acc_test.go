@@ -35,6 +35,7 @@ func TestAccExamplesAreValid(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
 			w.write(t, "eu-1-ca.pem", "")
+			w.write(t, "charts-ca.pem", "")
 			switch {
 			case name == "README.md":
 				w.configure(t, withoutModules(content))

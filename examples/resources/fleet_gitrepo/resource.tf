@@ -18,6 +18,17 @@ resource "fleet_gitrepo" "pinned" {
   labels           = { team = "platform" }
 }
 
+# Folders that are one bundle each, one of them with options of its own.
+resource "fleet_gitrepo" "driven" {
+  name = "driven"
+  repo = "https://github.com/acme/fleet"
+
+  bundle_paths = [
+    { base = "web" },
+    { base = "web", options = "staging.yaml" },
+  ]
+}
+
 # A checkout on the machine that runs Terraform.
 resource "fleet_gitrepo" "local" {
   name      = "local"
