@@ -43,7 +43,7 @@ type Engine struct {
 // New makes an engine that keeps at most parallelism operations in flight, over
 // all calls.
 func New(clusters Clusters, parallelism int) *Engine {
-	return &Engine{clusters: clusters, slots: semaphore.NewWeighted(int64(parallelism))}
+	return &Engine{clusters: guard(clusters), slots: semaphore.NewWeighted(int64(parallelism))}
 }
 
 // Record is what is known of one deployment after it was carried out or looked

@@ -1,0 +1,238 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+var _ deploy.Cluster = (*memory)(nil)
+
+const (
+	owner    = "o"
+	instance = "i"
+	of       = "t" // the target
+)
+
+// memory is a cluster whose releases and objects live in a map. It keeps the
+// rules that matter here: a release holds its objects, an object has one holder,
+// and an uninstall takes along what it does not spare.
+type memory struct {
+	name string
+	// before runs ahead of each operation, such as "write ns/web". Its error is
+	// the operation's.
+	before func(ctx context.Context, operation string) error
+
+	mu       sync.Mutex
+	calls    []string
+	releases map[string]release.Observed
+	objects  map[string]string // key to the release that holds it
+	notReady map[string]error  // by release
+	broken   map[string]error  // what Write leaves a failed revision and this error of
+}
+
+func newMemory(name string) *memory {
+	return &memory{
+		name: name, releases: map[string]release.Observed{}, objects: map[string]string{},
+		notReady: map[string]error{}, broken: map[string]error{},
+	}
+}
+
+func (m *memory) begin(ctx context.Context, operation, on string) error {
+	call := strings.TrimSpace(operation + " " + on)
+	m.mu.Lock()
+	m.calls = append(m.calls, call)
+	m.mu.Unlock()
+	if m.before == nil {
+		return nil
+	}
+	return m.before(ctx, call)
+}
+
+func (m *memory) Look(ctx context.Context) (release.Snapshot, error) {
+	if err := m.begin(ctx, "look", ""); err != nil {
+		return release.Snapshot{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return release.Snapshot{UID: "uid-" + m.name, Releases: maps.Clone(m.releases)}, nil
+}
+
+func (m *memory) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	if err := m.begin(ctx, "read", release.Key(namespace, name)); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return release.Snapshot{Releases: m.releases}.Find(namespace, name), nil
+}
+
+func (m *memory) Ready(ctx context.Context, observed release.Observed) error {
+	key := release.Key(observed.Namespace, observed.Release)
+	if err := m.begin(ctx, "ready", key); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.notReady[key]
+}
+
+func (m *memory) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	key := release.Key(d.Namespace, d.Release)
+	if err := m.begin(ctx, action.String(), key); err != nil {
+		return release.Written{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	made := release.Observed{Release: d.Release, Namespace: d.Namespace, Revision: 1, Status: release.StatusDeployed, Mark: w.Mark}
+	if observed != nil {
+		made.Revision = observed.Revision + 1
+	}
+	if action == release.Keep || action == release.Adopt {
+		made.Revision = observed.Revision
+	}
+	made.Mark.Revision = made.Revision
+	if err := m.broken[key]; err != nil {
+		made.Status = release.StatusFailed
+		m.releases[key] = made
+		return release.Written{}, err
+	}
+	rendering := rendered(d)
+	for _, object := range rendering.Objects {
+		holder, held := m.objects[object.Key()]
+		if held && holder != key && !w.TakeOwnership {
+			return release.Written{}, fmt.Errorf("object %s belongs to release %s", object.Key(), holder)
+		}
+	}
+	maps.DeleteFunc(m.objects, func(_, holder string) bool { return holder == key })
+	for _, object := range rendering.Objects {
+		m.objects[object.Key()] = key
+	}
+	m.releases[key] = made
+	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key]}, nil
+}
+
+func (m *memory) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, _ time.Duration) error {
+	key := release.Key(observed.Namespace, observed.Release)
+	if err := m.begin(ctx, "uninstall", key); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Helm deletes what its record names, whoever holds it by now.
+	for object := range recorded(observed) {
+		if !spare[object] {
+			delete(m.objects, object)
+		}
+	}
+	delete(m.releases, key)
+	return nil
+}
+
+// put places a release with the objects that rendered gives.
+func (m *memory) put(observed release.Observed) {
+	key := release.Key(observed.Namespace, observed.Release)
+	m.releases[key] = observed
+	for object := range recorded(observed) {
+		m.objects[object] = key
+	}
+}
+
+// rendered gives a deployment one object in its namespace and one outside of it
+// that is named by the bundle.
+func rendered(d target.Deployment) release.Rendering {
+	return release.Rendering{Chart: d.Bundle.Name, Version: "1.0.0", Objects: []release.Object{
+		{Kind: "ConfigMap", Namespace: d.Namespace, Name: d.Release, Hash: d.Digest},
+		{Kind: "ClusterRole", Name: d.Bundle.Name, Hash: d.Digest},
+	}}
+}
+
+// recorded are the objects that the record of a release names.
+func recorded(observed release.Observed) map[string]string {
+	return rendered(target.Deployment{
+		Release: observed.Release, Namespace: observed.Namespace, Digest: observed.Mark.Digest,
+		Bundle: &bundle.Bundle{Name: observed.Mark.Bundle},
+	}).Hashes()
+}
+
+// fleet is some clusters in memory.
+type fleet map[string]*memory
+
+func newFleet(names ...string) fleet {
+	made := fleet{}
+	for _, name := range names {
+		made[name] = newMemory(name)
+	}
+	return made
+}
+
+func (f fleet) connect(name string) (deploy.Cluster, error) {
+	cluster, ok := f[name]
+	if !ok {
+		return nil, &status.UnreachableError{Cluster: name, Err: errors.New("no such cluster")}
+	}
+	return cluster, nil
+}
+
+func (f fleet) engine() *deploy.Engine { return deploy.New(f.connect, 16) }
+
+// deployment makes the deployment of a bundle that is released under its name.
+func deployment(cluster, name, digest string) target.Deployment {
+	return target.Deployment{
+		Cluster: cluster, Release: name, Namespace: "ns", Digest: digest, Bundle: &bundle.Bundle{Name: name},
+	}
+}
+
+func key(cluster, name string) deploy.Key { return deploy.Key{Cluster: cluster, Bundle: name} }
+
+// mark is what this target writes on a record.
+func mark(name, digest string, revision int) release.Mark {
+	made := release.NewMark(owner, of, instance, name, digest)
+	made.Revision = revision
+	return made
+}
+
+// deployed is the release of a deployment at its first revision.
+func deployed(d target.Deployment) release.Observed {
+	return release.Observed{
+		Release: d.Release, Namespace: d.Namespace, Revision: 1, Status: release.StatusDeployed,
+		Mark: mark(d.Bundle.Name, d.Digest, 1),
+	}
+}
+
+// recordOf is what an apply says of a deployment that went well.
+func recordOf(d target.Deployment) deploy.Record {
+	return deploy.Record{
+		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
+		State: status.Ready, Objects: rendered(d).Hashes(),
+	}
+}
+
+func request(prior map[deploy.Key]deploy.Record) deploy.Request {
+	return deploy.Request{
+		Owner: owner, Target: of, Instance: instance, Prior: prior,
+		Settings: deploy.Settings{
+			Wait: true, Timeout: time.Minute, MaxHistory: 5,
+			Description: func(d target.Deployment) string { return d.Bundle.Name },
+		},
+	}
+}
+
+// failed names what failed: "c1/web installing".
+func failed(failures []deploy.Failure) []string {
+	names := make([]string, len(failures))
+	for i, failure := range failures {
+		names[i] = strings.TrimSuffix(failure.Cluster+"/"+failure.Bundle, "/") + " " + failure.Doing
+	}
+	return names
+}

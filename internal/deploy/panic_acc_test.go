@@ -1,0 +1,145 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// genuine is a real cluster, looked at as the provider does.
+type genuine struct {
+	*helm.Client
+	kube *kube.Client
+}
+
+func (g genuine) Look(ctx context.Context) (release.Snapshot, error) {
+	releases, err := g.Releases(ctx)
+	if err != nil {
+		return release.Snapshot{}, err
+	}
+	uid, err := g.kube.UID(ctx)
+	return release.Snapshot{UID: uid, Releases: releases}, err
+}
+
+func genuineClusters(env *testenv.Env) deploy.Clusters {
+	charts := &helm.Charts{}
+	return func(name string) (deploy.Cluster, error) {
+		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name})
+		if err != nil {
+			return nil, err
+		}
+		return genuine{Client: helm.New(client, client, charts), kube: client}, nil
+	}
+}
+
+// damage places a release record that Helm cannot decode, with the labels of an
+// operation of this target that was cut short.
+func damage(t *testing.T, cluster *testenv.Cluster, namespace, name string, status release.Status) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prefix = "agentless-fleet.github.io/"
+	damaged := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "sh.helm.release.v1." + name + ".v1", Labels: map[string]string{
+			"owner": "helm", "name": name, "status": string(status), "version": "1",
+			prefix + "owner": owner, prefix + "target": of, prefix + "instance": instance,
+			prefix + "bundle": name, prefix + "digest": "v1-old", prefix + "revision": "1",
+		}},
+		Type: "helm.sh/release.v1",
+		Data: map[string][]byte{"release": []byte("garbage")},
+	}
+	if _, err := client.CoreV1().Secrets(namespace).Create(t.Context(), damaged, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	const namespace = "damaged-record"
+	makeNamespace(t, env, namespace)
+	on := func(cluster, name string) target.Deployment {
+		d := deployment(cluster, name, "v1-0123456789abcdef0123456789abcdef")
+		d.Namespace = namespace
+		d.Bundle = &bundle.Bundle{Name: name, Content: "v1-" + name, Files: []bundle.File{
+			{Name: "a.yaml", Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n")},
+		}}
+		return d
+	}
+	damage(t, env.Cluster(1), namespace, "web", release.StatusPendingInstall)
+	damage(t, env.Cluster(1), namespace, "waiting", release.StatusDeployed)
+	engine := deploy.New(genuineClusters(env), 4)
+	asked := request(nil)
+	asked.Settings.Timeout = 20 * time.Second
+	var want []string
+	for _, cluster := range env.Contexts() {
+		for _, name := range []string{"web", "other"} {
+			asked.Write = append(asked.Write, on(cluster, name))
+			want = append(want, cluster+"/"+name)
+		}
+	}
+
+	outcome := engine.Apply(t.Context(), asked)
+
+	if diff := cmp.Diff([]string{"c2/web recovering"}, failed(outcome.Failures)); diff != "" {
+		t.Fatalf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
+	}
+	panicked, ok := errors.AsType[*deploy.PanicError](outcome.Failures[0].Err)
+	if !ok || !strings.Contains(panicked.Stack, "pkg/storage/driver") {
+		t.Errorf("error = %v, want a PanicError from Helm's storage driver", outcome.Failures[0].Err)
+	}
+	t.Logf("the user reads: %v", outcome.Failures[0].Err)
+	for _, name := range want {
+		cluster, bundle, _ := strings.Cut(name, "/")
+		wanted := status.Ready
+		if name == "c2/web" {
+			wanted = status.ErrApplied
+		}
+		if got := outcome.Records[key(cluster, bundle)].State; got != wanted {
+			t.Errorf("%s is %q, want %s", name, got, wanted)
+		}
+	}
+
+	// A refresh that looks at the objects of a damaged record survives as well.
+	waiting := recordOf(on("c2", "waiting"))
+	waiting.State, waiting.Message = status.NotReady, "as before"
+	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
+	observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, records)
+	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
+		t.Errorf("the other record (-want +got):\n%s", diff)
+	}
+	t.Logf("observed %+v, %v", observed.Records[key("c2", "waiting")], observed.Failures)
+}
+
+// makeNamespace makes a namespace on all clusters.
+func makeNamespace(t *testing.T, env *testenv.Env, name string) {
+	t.Helper()
+	for i := range env.Contexts() {
+		client, err := kubernetes.NewForConfig(env.Cluster(i).RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// dereference panics as Helm's storage driver does on a damaged record.
+func dereference(record *release.Observed) { record.Revision++ }
+
+func TestPanicCostsOneDeployment(t *testing.T) {
+	t.Parallel()
+	web := deployment("c2", "web", "v1-new")
+	tests := map[string]struct {
+		panics string
+		want   []string
+		// record is what is known afterwards of the deployment it happened to.
+		record deploy.Record
+	}{
+		"while writing": {
+			panics: "upgrade ns/web", want: []string{"c2/web upgrading"},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+		},
+		"while reading after a failure": {
+			panics: "read ns/web", want: []string{"c2/web removing"},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready},
+		},
+		"while uninstalling": {
+			panics: "uninstall ns/web", want: []string{"c2/web removing"},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1", "c2", "c3")
+			clusters["c2"].before = func(_ context.Context, operation string) error {
+				if operation == test.panics {
+					dereference(nil)
+				}
+				return nil
+			}
+			old := deployment("c2", "web", "v1-old")
+			clusters["c2"].put(deployed(old))
+			asked := request(map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(old)})
+			others := map[deploy.Key]deploy.Record{}
+			for _, d := range []string{"c1", "c2", "c3"} {
+				other := deployment(d, "other", "v1-other")
+				asked.Write = append(asked.Write, other)
+				others[key(d, "other")] = recordOf(other)
+			}
+			if strings.HasPrefix(test.panics, "upgrade") {
+				asked.Write = append(asked.Write, web)
+			} else {
+				asked.Remove = []deploy.Key{key("c2", "web")}
+			}
+
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			if diff := cmp.Diff(test.want, failed(outcome.Failures)); diff != "" {
+				t.Fatalf("failures (-want +got):\n%s", diff)
+			}
+			panicked, ok := errors.AsType[*deploy.PanicError](outcome.Failures[0].Err)
+			if !ok {
+				t.Fatalf("error = %v, want a PanicError", outcome.Failures[0].Err)
+			}
+			if !strings.Contains(panicked.Error(), "release web in namespace ns") {
+				t.Errorf("the error does not name the release: %v", panicked)
+			}
+			if !strings.Contains(panicked.Stack, "dereference") || strings.Contains(panicked.Error(), "dereference(") {
+				t.Errorf("the stack belongs into Stack and nowhere else: %v\n%s", panicked, panicked.Stack)
+			}
+			got := outcome.Records[key("c2", "web")]
+			got.Message, got.Objects = "", nil
+			if diff := cmp.Diff(test.record, got); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			delete(outcome.Records, key("c2", "web"))
+			if diff := cmp.Diff(others, outcome.Records); diff != "" {
+				t.Errorf("the others (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPanicWhileConnectingOrLooking(t *testing.T) {
+	t.Parallel()
+	looking := newFleet("c1", "c2")
+	looking["c2"].before = func(context.Context, string) error { panic("password=hunter2") }
+	connecting := newFleet("c1")
+	tests := map[string]deploy.Clusters{
+		"looking": looking.connect,
+		"connecting": func(name string) (deploy.Cluster, error) {
+			if name == "c2" {
+				panic(errors.New("password=hunter2"))
+			}
+			return connecting.connect(name)
+		},
+	}
+	for name, clusters := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := deploy.New(clusters, 1)
+			web := deployment("c2", "web", "v1-new")
+			prior := map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(web)}
+			asked := request(prior)
+			asked.Write = append(asked.Write, deployment("c1", "web", "v1-new"), deployment("c2", "web", "v1-new"))
+
+			outcome := engine.Apply(t.Context(), asked)
+			observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, prior)
+
+			if diff := cmp.Diff([]string{"c2/web looking at the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			want := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(deployment("c1", "web", "v1-new")), key("c2", "web"): recordOf(web)}
+			if diff := cmp.Diff(want, outcome.Records); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"c2 looking at the cluster"}, failed(observed.Failures)); diff != "" {
+				t.Errorf("failures of Observe (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(prior, observed.Records); diff != "" {
+				t.Errorf("records of Observe (-want +got):\n%s", diff)
+			}
+			for _, failure := range append(outcome.Failures, observed.Failures...) {
+				if panicked, ok := errors.AsType[*deploy.PanicError](failure.Err); !ok {
+					t.Errorf("error = %v, want a PanicError", failure.Err)
+				} else if strings.Contains(panicked.Error()+panicked.Stack, "hunter2") {
+					t.Errorf("what the panic was given shows: %v", panicked)
+				}
+			}
+		})
+	}
+}
