@@ -127,3 +127,34 @@ func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	}
 	return l.next.Run(rendered)
 }
+
+// MaskSecrets answers a manifest in which the values of Secrets cannot be read.
+func MaskSecrets(manifest string) (string, error) {
+	parsed, err := documents([]byte(manifest))
+	if err != nil {
+		return "", err
+	}
+	for _, object := range parsed {
+		mask(object.Object)
+	}
+	return join(parsed)
+}
+
+// mask hides the values of an object, or of the objects of a list, that is a Secret.
+func mask(object map[string]any) {
+	items, _ := object["items"].([]any)
+	for _, item := range items {
+		if below, ok := item.(map[string]any); ok {
+			mask(below)
+		}
+	}
+	if object["kind"] != "Secret" || object["apiVersion"] != "v1" {
+		return
+	}
+	for _, field := range []string{"data", "stringData"} {
+		entries, _ := object[field].(map[string]any)
+		for key := range entries {
+			entries[key] = redacted
+		}
+	}
+}

@@ -1,11 +1,17 @@
 package provider
 
 import (
+	"context"
+	"maps"
+	"slices"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -145,4 +151,50 @@ func merge(charts *helm.Charts, generated []source.Generated, prior map[string]b
 		changed = true
 	}
 	return elements, changed || len(elements) != len(prior)
+}
+
+// readBundles answers the contents of a bundles attribute, in the order of their
+// names. reason says what is not known yet, "" if all is; who is named in errors.
+func (f *fleet) readBundles(ctx context.Context, who string, list types.List, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
+	if list.IsUnknown() {
+		return nil, "the bundles"
+	}
+	elements := map[string]bundleElement{}
+	for i, value := range list.Elements() {
+		of, ok := value.(types.Map)
+		if !ok || of.IsUnknown() {
+			return nil, "the bundles"
+		}
+		for name, element := range of.Elements() {
+			known, ok := elementOf(element)
+			if !ok || known.Digest.IsUnknown() {
+				return nil, "the bundle " + name
+			}
+			if _, twice := elements[name]; twice {
+				diags.AddAttributeError(path.Root("bundles").AtListIndex(i), who+": two bundles are called "+name,
+					"A cluster can hold only one release of that name. Rename one of them.")
+				return nil, ""
+			}
+			elements[name] = known
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		element := elements[name]
+		if element.Descriptor.IsUnknown() {
+			cached, ok := f.source.Cached(element.Digest.ValueString())
+			if !ok {
+				return nil, "the content of bundle " + name
+			}
+			bundles = append(bundles, cached)
+			continue
+		}
+		content, err := f.source.Bundle(ctx, element.Descriptor.ValueString(), element.Digest.ValueString())
+		if err != nil {
+			diags.AddAttributeError(path.Root("bundles"), who+": cannot read bundle "+name,
+				sentence(err)+"\n\nNothing was changed on any cluster.")
+			return nil, ""
+		}
+		bundles = append(bundles, content)
+	}
+	return bundles, ""
 }

@@ -1,11 +1,15 @@
 package provider_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -15,11 +19,11 @@ import (
 func TestAccExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	testenv.Require(t)
-	files, err := filepath.Glob("../../examples/*/*/*.tf")
+	files, err := filepath.Glob("../../examples/[dfr]*/*/*.tf") // data-sources, functions, resources
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no examples: %v", err)
 	}
-	examples := map[string]string{}
+	examples := map[string]string{"../../examples/provider/provider.tf": read(t, "../../examples/provider/provider.tf")}
 	for _, file := range files {
 		examples[file] = read(t, file)
 	}
@@ -36,9 +40,15 @@ func TestAccExamplesAreValid(t *testing.T) {
 			w := newWorkspace(t)
 			w.write(t, "eu-1-ca.pem", "")
 			w.write(t, "charts-ca.pem", "")
+			w.write(t, "fleet.yaml", "defaultNamespace: web\n")
 			switch {
 			case name == "README.md":
 				w.configure(t, withoutModules(content))
+			case strings.Contains(name, "/functions/"):
+				w.write(t, "main.tf", "terraform {\n  required_providers {\n    fleet = { source = \"agentless-fleet/fleet\" }\n  }\n}\n"+content)
+				// Without a provider block, and without any cluster.
+				w.run(t, "apply", "-auto-approve")
+				return
 			case strings.Contains(content, "provider \"fleet\""):
 				w.write(t, "main.tf", content)
 			default:
@@ -62,4 +72,66 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// The scenarios run as they stand, on two clusters, and leave nothing behind.
+func TestAccScenarios(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	type data map[string]map[string]string // ConfigMap -> its data
+	tests := map[string]struct{ dev, prod data }{
+		"groups": {
+			dev:  data{"notice": {"text": "You may break this."}},
+			prod: data{"notice": {"text": "Handle with care."}},
+		},
+		"overlays": {
+			dev:  data{"settings": {"level": "debug", "color": "green"}},
+			prod: data{"settings": {"level": "warn", "color": "green"}, "extra": {"only": "prod"}},
+		},
+		"kustomize": {
+			dev:  data{"dev-settings": {"level": "debug"}},
+			prod: data{"prod-settings": {"level": "warn"}},
+		},
+		"templating": {
+			dev:  data{"facts": {"host": "dev.example.com", "region": "nowhere", "env": "dev", "replicas": "2"}},
+			prod: data{"facts": {"host": "prod.example.com", "region": "eu", "env": "prod", "replicas": "6"}},
+		},
+	}
+	folders, err := filepath.Glob("../../examples/scenarios/*")
+	if err != nil || len(folders) != len(tests) {
+		t.Fatalf("%d scenarios, %d of them tested: %v", len(folders), len(tests), err)
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t)
+			if err := os.CopyFS(w.dir, os.DirFS("../../examples/scenarios/"+name)); err != nil {
+				t.Fatal(err)
+			}
+			w.write(t, "test.auto.tfvars", fmt.Sprintf("kubeconfig = %q\ncontexts = { dev = %q, prod = %q }\n", env.Kubeconfig(), env.Contexts()[0], env.Contexts()[1]))
+			s := newSite(t, env)
+			s.namespace = "example-" + name
+			w.apply(t)
+			for i, want := range []data{test.dev, test.prod} {
+				found, err := s.client(t, i).CoreV1().ConfigMaps(s.namespace).List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := data{}
+				for _, item := range found.Items {
+					if item.Name != "kube-root-ca.crt" {
+						got[item.Name] = item.Data
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("cluster %d (-want +got):\n%s", i, diff)
+				}
+			}
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			for i := range 2 {
+				s.expectReleases(t, i)
+			}
+		})
+	}
 }

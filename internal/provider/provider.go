@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -19,7 +20,7 @@ import (
 // typeName starts the name of every resource.
 const typeName = "fleet"
 
-var _ provider.Provider = (*fleetProvider)(nil)
+var _ provider.ProviderWithFunctions = (*fleetProvider)(nil)
 
 type fleetProvider struct {
 	version string
@@ -243,5 +244,9 @@ func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newGitRepoDataSource}
+	return []func() datasource.DataSource{newGitRepoDataSource, newRenderDataSource}
+}
+
+func (p *fleetProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newMatchFunction, newMergeValuesFunction, newParseFleetYAMLFunction, newReleaseNameFunction}
 }

@@ -58,10 +58,10 @@ func (m *targetModel) holder(owner string) deploy.Holder {
 	return deploy.Holder{Owner: owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString()}
 }
 
-// rules leaves Terraform.
-func (m *targetModel) rules(ctx context.Context, diags *diag.Diagnostics) []target.Rule {
-	rules := make([]target.Rule, 0, len(m.Targets.Elements()))
-	for _, value := range m.Targets.Elements() {
+// rulesOf leaves Terraform.
+func rulesOf(ctx context.Context, targets types.List, diags *diag.Diagnostics) []target.Rule {
+	rules := make([]target.Rule, 0, len(targets.Elements()))
+	for _, value := range targets.Elements() {
 		var rule ruleModel
 		diags.Append(as(ctx, value, &rule)...)
 		rules = append(rules, target.Rule{

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -88,12 +87,12 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, diags *diag
 				". Give them values that do not depend on resources to see the deployments in the plan.")
 		return nil, "the labels of clusters"
 	}
-	bundles, reason := r.bundles(ctx, m, diags)
+	bundles, reason := r.fleet.readBundles(ctx, "Target "+m.Name.ValueString(), m.Bundles, diags)
 	if reason != "" || diags.HasError() {
 		return nil, reason
 	}
 	result, err := target.Deployments(target.Input{
-		Bundles: bundles, Rules: m.rules(ctx, diags), Clusters: clusters, Groups: r.fleet.groups,
+		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: r.fleet.groups,
 	})
 	if err != nil {
 		addTargetError(diags, m.Name.ValueString(), err)
@@ -133,52 +132,6 @@ func addPlanFailures(diags *diag.Diagnostics, name string, failures []deploy.Fai
 		diags.AddError("Target "+name+": cannot plan "+keysOf(cause.failures),
 			sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. Correct the bundle and plan again.")
 	}
-}
-
-// bundles are the contents of the bundles attribute, in the order of their
-// names.
-func (r *targetResource) bundles(ctx context.Context, m *targetModel, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
-	if m.Bundles.IsUnknown() {
-		return nil, "the bundles"
-	}
-	elements := map[string]bundleElement{}
-	for i, value := range m.Bundles.Elements() {
-		of, ok := value.(types.Map)
-		if !ok || of.IsUnknown() {
-			return nil, "the bundles"
-		}
-		for name, element := range of.Elements() {
-			known, ok := elementOf(element)
-			if !ok || known.Digest.IsUnknown() {
-				return nil, "the bundle " + name
-			}
-			if _, twice := elements[name]; twice {
-				diags.AddAttributeError(path.Root("bundles").AtListIndex(i), "Target "+m.Name.ValueString()+": two bundles are called "+name,
-					"A cluster can hold only one release of that name. Rename one of them.")
-				return nil, ""
-			}
-			elements[name] = known
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(elements)) {
-		element := elements[name]
-		if element.Descriptor.IsUnknown() {
-			cached, ok := r.fleet.source.Cached(element.Digest.ValueString())
-			if !ok {
-				return nil, "the content of bundle " + name
-			}
-			bundles = append(bundles, cached)
-			continue
-		}
-		content, err := r.fleet.source.Bundle(ctx, element.Descriptor.ValueString(), element.Digest.ValueString())
-		if err != nil {
-			diags.AddAttributeError(path.Root("bundles"), "Target "+m.Name.ValueString()+": cannot read bundle "+name,
-				sentence(err)+"\n\nNothing was changed on any cluster.")
-			return nil, ""
-		}
-		bundles = append(bundles, content)
-	}
-	return bundles, ""
 }
 
 // change is the way from what was to what is wanted.

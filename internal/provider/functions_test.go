@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// run calls a function as Terraform does.
+func run(t *testing.T, f function.Function, want attr.Value, arguments ...attr.Value) (attr.Value, *function.FuncError) {
+	t.Helper()
+	resp := function.RunResponse{Result: function.NewResultData(want)}
+	f.Run(t.Context(), function.RunRequest{Arguments: function.NewArgumentsData(arguments)}, &resp)
+	return resp.Result.Value(), resp.Error
+}
+
+// object is an HCL object.
+func object(t *testing.T, value map[string]any) attr.Value {
+	t.Helper()
+	return types.DynamicValue(valueOf(t.Context(), value))
+}
+
+func TestReleaseNameFunction(t *testing.T) {
+	t.Parallel()
+	got, err := run(t, newReleaseNameFunction(), types.StringUnknown(), types.StringValue("apps/Web_Shop"))
+	if err != nil || !got.Equal(types.StringValue("apps-web-shop-2f7fd251")) {
+		t.Errorf("release_name = %s, %v", got, err)
+	}
+}
+
+func TestMatchFunction(t *testing.T) {
+	t.Parallel()
+	labels := types.MapValueMust(types.StringType, map[string]attr.Value{"env": types.StringValue("prod"), "my_zone": types.StringValue("a")})
+	tests := []struct {
+		name     string
+		selector map[string]any
+		want     bool
+		err      string
+	}{
+		{name: "everything", selector: map[string]any{}, want: true},
+		{name: "labels", selector: map[string]any{"match_labels": map[string]any{"env": "prod", "my_zone": "a"}}, want: true},
+		{name: "another value", selector: map[string]any{"match_labels": map[string]any{"env": "dev"}}},
+		{name: "expressions", selector: map[string]any{"match_expressions": []any{map[string]any{"key": "env", "operator": "In", "values": []any{"prod", "test"}}}}, want: true},
+		{name: "an operator that is none", selector: map[string]any{"match_expressions": []any{map[string]any{"key": "env", "operator": "Is"}}}, err: "operator"},
+		{name: "a key that is none", selector: map[string]any{"labels": map[string]any{"env": "prod"}}, err: "Unknown key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := run(t, newMatchFunction(), types.BoolUnknown(), object(t, tt.selector), labels)
+			switch {
+			case tt.err != "":
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("match: %v, want an error about %q", err, tt.err)
+				}
+			case err != nil || !got.Equal(types.BoolValue(tt.want)):
+				t.Errorf("match = %s, %v, want %t", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestMergeValuesFunction(t *testing.T) {
+	t.Parallel()
+	layers := types.TupleValueMust(
+		[]attr.Type{types.DynamicType, types.DynamicType, types.DynamicType},
+		[]attr.Value{
+			object(t, map[string]any{"image": map[string]any{"tag": "1", "pull": true}, "list": []any{1.0, 2.0}}),
+			types.DynamicNull(),
+			object(t, map[string]any{"image": map[string]any{"tag": "2"}, "list": []any{3.0}, "none": nil}),
+		})
+	got, err := run(t, newMergeValuesFunction(), types.DynamicUnknown(), layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, plainErr := freeform(got)
+	want := map[string]any{"image": map[string]any{"tag": "2", "pull": true}, "list": []any{3.0}, "none": nil}
+	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
+		t.Errorf("merge_values (-want +got), %v:\n%s", plainErr, diff)
+	}
+	if _, err := run(t, newMergeValuesFunction(), types.DynamicUnknown(), types.TupleValueMust([]attr.Type{types.DynamicType}, []attr.Value{types.DynamicValue(types.StringValue("a"))})); err == nil {
+		t.Error("a text was merged")
+	}
+}
+
+func TestParseFleetYAMLFunction(t *testing.T) {
+	t.Parallel()
+	got, err := run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("defaultNamespace: web\nhelm: {values: {replicas: 2}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, plainErr := freeform(got)
+	want := map[string]any{"defaultNamespace": "web", "helm": map[string]any{"values": map[string]any{"replicas": 2.0}}}
+	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
+		t.Errorf("parse_fleet_yaml (-want +got), %v:\n%s", plainErr, diff)
+	}
+	_, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("a: 1\nb: 2\n"))
+	if err == nil || !strings.Contains(err.Error(), "fleet.yaml:1:1") && !strings.Contains(err.Error(), "Fleet.yaml:1:1") {
+		t.Errorf("parse_fleet_yaml: %v", err)
+	}
+}
