@@ -21,7 +21,8 @@ type Cluster interface {
 	Look(ctx context.Context) (release.Snapshot, error)
 	// Release reads the newest record of one release, nil when there is none.
 	Release(ctx context.Context, namespace, name string) (*release.Observed, error)
-	// Ready says why the objects of a release are not ready, nil if they are.
+	// Ready says why the objects of a release are not ready, nil if they are. A
+	// cluster that could not be asked is an error of the status package's.
 	Ready(ctx context.Context, observed release.Observed) error
 	// Write carries out an action other than Uninstall.
 	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
@@ -41,9 +42,9 @@ type Engine struct {
 }
 
 // New makes an engine that keeps at most parallelism operations in flight, over
-// all calls.
+// all calls; less than 1 counts as 1.
 func New(clusters Clusters, parallelism int) *Engine {
-	return &Engine{clusters: guard(clusters), slots: semaphore.NewWeighted(int64(parallelism))}
+	return &Engine{clusters: guard(clusters), slots: semaphore.NewWeighted(int64(max(1, parallelism)))}
 }
 
 // Record is what is known of one deployment after it was carried out or looked

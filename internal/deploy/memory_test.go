@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -35,6 +37,7 @@ type memory struct {
 
 	mu       sync.Mutex
 	calls    []string
+	writes   map[string]release.Write // by release
 	releases map[string]release.Observed
 	objects  map[string]string // key to the release that holds it
 	notReady map[string]error  // by release
@@ -43,7 +46,7 @@ type memory struct {
 
 func newMemory(name string) *memory {
 	return &memory{
-		name: name, releases: map[string]release.Observed{}, objects: map[string]string{},
+		name: name, writes: map[string]release.Write{}, releases: map[string]release.Observed{}, objects: map[string]string{},
 		notReady: map[string]error{}, broken: map[string]error{},
 	}
 }
@@ -94,6 +97,7 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.writes[key] = w
 	made := release.Observed{Release: d.Release, Namespace: d.Namespace, Revision: 1, Status: release.StatusDeployed, Mark: w.Mark}
 	if observed != nil {
 		made.Revision = observed.Revision + 1
@@ -235,4 +239,31 @@ func failed(failures []deploy.Failure) []string {
 		names[i] = strings.TrimSuffix(failure.Cluster+"/"+failure.Bundle, "/") + " " + failure.Doing
 	}
 	return names
+}
+
+// did lists the operations but looking and reading, in order.
+func (m *memory) did() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.calls), func(call string) bool {
+		return call == "look" || strings.HasPrefix(call, "read ")
+	})
+}
+
+func (m *memory) held() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.objects)
+}
+
+// unreachable is how a cluster fails that does not answer.
+func unreachable(name string) error {
+	return &status.UnreachableError{Cluster: name, Err: errors.New("connection refused")}
+}
+
+func expectNoFailures(t *testing.T, failures []deploy.Failure) {
+	t.Helper()
+	for _, failure := range failures {
+		t.Errorf("%s/%s: %s: %v", failure.Cluster, failure.Bundle, failure.Doing, failure.Err)
+	}
 }

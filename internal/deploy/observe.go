@@ -2,7 +2,7 @@ package deploy
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"slices"
 	"sync"
 
@@ -12,12 +12,13 @@ import (
 
 // Observation is what is known after looking.
 type Observation struct {
-	// Records holds the deployments that are there, and unchanged those on
-	// clusters that could not be asked.
+	// Records holds the deployments that are there, and unchanged those that
+	// could not be looked at.
 	Records map[Key]Record
 	// UIDs maps each cluster that answered to its identity.
 	UIDs map[string]string
-	// Failures has one entry for each cluster that could not be asked.
+	// Failures has one entry for each cluster that could not be asked, and one
+	// for each deployment whose objects could not be looked at.
 	Failures []Failure
 }
 
@@ -33,57 +34,105 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, records map[Key]Rec
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
 	}
-	var (
-		mu       sync.Mutex
-		observed = Observation{Records: map[Key]Record{}, UIDs: map[string]string{}}
-		looking  sync.WaitGroup
-	)
+	found := &sightings{prior: records, observation: Observation{Records: map[Key]Record{}, UIDs: map[string]string{}}}
+	var looking sync.WaitGroup
 	for name, keys := range byCluster {
-		looking.Go(func() {
-			cluster, snapshot, err := e.look(ctx, name)
-			seen := map[Key]Record{}
-			if err == nil {
-				seen = observeCluster(ctx, cluster, snapshot, holder, keys, records)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				observed.Failures = append(observed.Failures, Failure{Cluster: name, Doing: "looking at the cluster", Err: err})
-				for _, key := range keys {
-					observed.Records[key] = records[key]
-				}
-				return
-			}
-			observed.UIDs[name] = snapshot.UID
-			maps.Copy(observed.Records, seen)
-		})
+		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, found) })
 	}
 	looking.Wait()
-	slices.SortFunc(observed.Failures, compareFailures)
-	return observed
+	slices.SortFunc(found.observation.Failures, compareFailures)
+	return found.observation
 }
 
-func observeCluster(ctx context.Context, cluster Cluster, snapshot release.Snapshot, holder Holder, keys []Key, records map[Key]Record) map[Key]Record {
-	seen := map[Key]Record{}
+// observeCluster looks at one cluster. The objects of what was not ready are
+// looked at as well, all at once.
+func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, found *sightings) {
+	cluster, snapshot, err := e.look(ctx, name)
+	if err != nil {
+		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
+		return
+	}
+	found.answered(name, snapshot.UID)
+	var asking sync.WaitGroup
 	for _, key := range keys {
-		prior := records[key]
+		prior := found.prior[key]
 		observed := snapshot.Find(prior.Namespace, prior.Release)
-		if observed == nil || observed.Status == release.StatusUninstalled {
+		if !isThere(observed) {
 			continue
 		}
 		record := fold(prior, *observed, release.NewMark(holder.Owner, holder.Target, holder.Instance, key.Bundle, prior.Digest))
-		if record.State == status.NotReady {
+		if record.State != status.NotReady {
+			found.seen(key, record)
+			continue
+		}
+		asking.Go(func() {
+			err := e.ready(ctx, cluster, *observed)
+			if isUnanswered(err) {
+				found.unseen(Failure{Cluster: name, Bundle: key.Bundle, Doing: "looking at the objects", Err: err}, key)
+				return
+			}
 			record.State, record.Message = status.Ready, ""
-			if err := cluster.Ready(ctx, *observed); err != nil {
+			if err != nil {
 				record.State, record.Message = status.NotReady, status.Message(err.Error())
 			}
-		}
-		seen[key] = record
+			found.seen(key, record)
+		})
 	}
-	return seen
+	asking.Wait()
+}
+
+func (e *Engine) ready(ctx context.Context, cluster Cluster, observed release.Observed) error {
+	done, err := e.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return cluster.Ready(ctx, observed)
+}
+
+// isUnanswered tells errors that say nothing about objects from those that do.
+func isUnanswered(err error) bool {
+	var (
+		unreachable *status.UnreachableError
+		denied      *status.DeniedError
+		panicked    *PanicError
+	)
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &panicked) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// sightings collects what was seen.
+type sightings struct {
+	prior map[Key]Record
+
+	mu          sync.Mutex
+	observation Observation
+}
+
+func (s *sightings) answered(cluster, uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observation.UIDs[cluster] = uid
+}
+
+func (s *sightings) seen(key Key, record Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observation.Records[key] = record
+}
+
+// unseen keeps what was known before.
+func (s *sightings) unseen(failure Failure, keys ...Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observation.Failures = append(s.observation.Failures, failure)
+	for _, key := range keys {
+		s.observation.Records[key] = s.prior[key]
+	}
 }
 
 // fold says what a record has become, given the newest revision on the cluster.
+// NotReady means that its objects have to be looked at.
 func fold(prior Record, observed release.Observed, own release.Mark) Record {
 	record := prior
 	switch {
@@ -100,6 +149,9 @@ func fold(prior Record, observed release.Observed, own release.Mark) Record {
 		record.Message = status.Message("the last operation was cut short: " + string(observed.Status))
 	default:
 		record.Digest = observed.Mark.Digest
+		if prior.State == status.Modified || prior.State == status.WaitApplied {
+			record.State, record.Message = status.NotReady, "" // That is over; whether it is ready has to be seen.
+		}
 	}
 	return record
 }

@@ -106,7 +106,6 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	if !ok || !strings.Contains(panicked.Stack, "pkg/storage/driver") {
 		t.Errorf("error = %v, want a PanicError from Helm's storage driver", outcome.Failures[0].Err)
 	}
-	t.Logf("the user reads: %v", outcome.Failures[0].Err)
 	for _, name := range want {
 		cluster, bundle, _ := strings.Cut(name, "/")
 		wanted := status.Ready
@@ -126,7 +125,12 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}
-	t.Logf("observed %+v, %v", observed.Records[key("c2", "waiting")], observed.Failures)
+	if diff := cmp.Diff(waiting, observed.Records[key("c2", "waiting")]); diff != "" {
+		t.Errorf("the record of what could not be looked at (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c2/waiting looking at the objects"}, failed(observed.Failures)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
 }
 
 // makeNamespace makes a namespace on all clusters.

@@ -1,0 +1,402 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+func TestApplyToOneDeployment(t *testing.T) {
+	t.Parallel()
+	const oldDigest, newDigest = "v1-old", "v1-new"
+	old, web := deployment("c1", "web", oldDigest), deployment("c1", "web", newDigest)
+	of := func(change func(*release.Observed)) *release.Observed {
+		observed := deployed(old)
+		change(&observed)
+		return &observed
+	}
+	broken := errors.New("quota exceeded")
+	left := func(state status.State, message, digest string) *deploy.Record {
+		record := recordOf(old)
+		record.State, record.Message, record.Digest = state, message, digest
+		return &record
+	}
+	tests := map[string]struct {
+		there   *release.Observed
+		unknown bool // to the state
+		remove  bool
+		arrange func(*memory)
+		did     []string
+		want    *deploy.Record
+		fails   []string
+	}{
+		"install": {unknown: true, did: []string{"install ns/web"}, want: new(recordOf(web))},
+		"install again what is gone": {
+			did: []string{"install ns/web"}, want: new(recordOf(web)),
+		},
+		"install over a kept history": {
+			there: of(func(o *release.Observed) { o.Status = release.StatusUninstalled }), did: []string{"install ns/web"}, want: new(recordOf(web)),
+		},
+		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(recordOf(web))},
+		"unchanged": {
+			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: new(recordOf(web)),
+		},
+		"recover": {
+			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(recordOf(web)),
+		},
+		"adopt": {
+			there: of(func(o *release.Observed) { o.Mark.Instance, o.Mark.Digest = "former", newDigest }), unknown: true,
+			did: []string{"adopt ns/web"}, want: new(recordOf(web)),
+		},
+		"belongs to another owner": {
+			there: of(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "somebody", "j" }), unknown: true,
+			fails: []string{"c1/web deploying"},
+		},
+		"not ready and not waited for": {
+			unknown: true, arrange: func(m *memory) { m.notReady["ns/web"] = errors.New("0 of 1 replicas") },
+			did: []string{"install ns/web"}, want: &deploy.Record{
+				Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: newDigest,
+				State: status.NotReady, Message: "0 of 1 replicas", Objects: rendered(web).Hashes(),
+			},
+		},
+		"install fails and leaves a revision": {
+			unknown: true, arrange: func(m *memory) { m.broken["ns/web"] = broken },
+			did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded"},
+		},
+		"install fails and leaves nothing": {
+			unknown: true, arrange: failAt(broken, "install ns/web"),
+			did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
+		},
+		"install fails over a kept history": {
+			there:   of(func(o *release.Observed) { o.Status = release.StatusUninstalled }),
+			arrange: failAt(broken, "install ns/web"), did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
+		},
+		"upgrade fails before it began": {
+			there: of(func(*release.Observed) {}), arrange: failAt(broken, "upgrade ns/web"),
+			did: []string{"upgrade ns/web"}, fails: []string{"c1/web upgrading"},
+			want: left(status.ErrApplied, "quota exceeded", oldDigest),
+		},
+		"upgrade fails and nobody can say what is left": {
+			there: of(func(*release.Observed) {}), arrange: failAt(broken, "upgrade ns/web", "read ns/web"),
+			did: []string{"upgrade ns/web"}, fails: []string{"c1/web upgrading"},
+			want: left(status.ErrApplied, "quota exceeded", ""),
+		},
+		"uninstall": {there: of(func(*release.Observed) {}), remove: true, did: []string{"uninstall ns/web"}},
+		"uninstall what is gone": {
+			remove: true,
+		},
+		"uninstall fails": {
+			there: of(func(*release.Observed) {}), remove: true, arrange: failAt(broken, "uninstall ns/web"),
+			did: []string{"uninstall ns/web"}, fails: []string{"c1/web removing"}, want: left(status.ErrApplied, "quota exceeded", oldDigest),
+		},
+		"uninstall cannot read the record": {
+			there: of(func(*release.Observed) {}), remove: true, arrange: failAt(broken, "read ns/web"),
+			fails: []string{"c1/web removing"}, want: left(status.Ready, "", oldDigest),
+		},
+		"uninstall refuses what another instance has": {
+			there: of(func(o *release.Observed) { o.Mark.Instance = "successor" }), remove: true,
+		},
+		"uninstall refuses what plain Helm has": {
+			there: of(func(o *release.Observed) { o.Mark = release.Mark{} }), remove: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			if test.there != nil {
+				clusters["c1"].put(*test.there)
+			}
+			if test.arrange != nil {
+				test.arrange(clusters["c1"])
+			}
+			prior := map[deploy.Key]deploy.Record{}
+			if !test.unknown {
+				prior[key("c1", "web")] = recordOf(old)
+			}
+			asked := request(prior)
+			if test.remove {
+				asked.Remove = []deploy.Key{key("c1", "web")}
+			} else {
+				asked.Write = []target.Deployment{web}
+			}
+
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			want := map[deploy.Key]deploy.Record{}
+			if test.want != nil {
+				want[key("c1", "web")] = *test.want
+			}
+			if diff := cmp.Diff(want, outcome.Records); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
+			}
+			if diff := cmp.Diff(test.did, clusters["c1"].did(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestApplyHandsSettingsToEachWrite(t *testing.T) {
+	t.Parallel()
+	// What a bundle says of its own time wins; the writer does the rest.
+	clusters := newFleet("c1")
+	asked := request(nil)
+	slow := deployment("c1", "slow", "v1-a")
+	slow.Options.Helm = &fleetyaml.Helm{TimeoutSeconds: 7}
+	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b")}
+	asked.Settings.TakeOwnership = true
+	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	want := map[string]release.Write{
+		"ns/slow": {Mark: mark("slow", "v1-a", 0), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, Description: "slow"},
+		"ns/web":  {Mark: mark("web", "v1-b", 0), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, Description: "web"},
+	}
+	if diff := cmp.Diff(want, clusters["c1"].writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyMoves(t *testing.T) {
+	t.Parallel()
+	old := deployment("c1", "web", "v1-old")
+	renamed, elsewhere := deployment("c1", "web", "v1-new"), deployment("c1", "web", "v1-new")
+	renamed.Release = "site"
+	elsewhere.Namespace = "other"
+	stays := recordOf(old)
+	stays.State, stays.Message = status.ErrApplied, "quota exceeded"
+	half := recordOf(renamed)
+	half.Release, half.State, half.Message = "web", status.ErrApplied, "quota exceeded"
+	broken := errors.New("quota exceeded")
+	tests := map[string]struct {
+		to      target.Deployment
+		arrange func(*memory)
+		did     []string
+		fails   []string
+		want    deploy.Record
+		// held is who holds the object that both releases have.
+		held string
+	}{
+		"another name": {
+			to: renamed, did: []string{"install ns/site", "uninstall ns/web"}, want: recordOf(renamed), held: "ns/site",
+		},
+		"another namespace": {
+			to: elsewhere, did: []string{"install other/web", "uninstall ns/web"}, want: recordOf(elsewhere), held: "other/web",
+		},
+		"the new one cannot be installed": {
+			to: renamed, arrange: failAt(broken, "install ns/site"),
+			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: stays, held: "ns/web",
+		},
+		"the new one fails and leaves a revision": {
+			to: renamed, arrange: func(m *memory) { m.broken["ns/site"] = broken },
+			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: stays, held: "ns/web",
+		},
+		"the old one cannot be removed": {
+			to: renamed, arrange: failAt(broken, "uninstall ns/web"),
+			did: []string{"install ns/site", "uninstall ns/web"}, fails: []string{"c1/web removing the release it moved from"},
+			want: half, held: "ns/site",
+		},
+		"another instance has taken the old one": {
+			to: renamed, arrange: func(m *memory) {
+				taken := deployed(old)
+				taken.Mark.Instance = "successor"
+				m.put(taken)
+			},
+			did: []string{"install ns/site"}, want: recordOf(renamed), held: "ns/site",
+		},
+		"the old one is gone": {
+			to: renamed, arrange: func(m *memory) { delete(m.releases, "ns/web") },
+			did: []string{"install ns/site"}, want: recordOf(renamed), held: "ns/site",
+		},
+		"a move that was broken off goes on": {
+			to: renamed, arrange: func(m *memory) { m.put(deployed(renamed)) },
+			did: []string{"keep ns/site", "uninstall ns/web"}, want: recordOf(renamed), held: "ns/site",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			clusters["c1"].put(deployed(old))
+			if test.arrange != nil {
+				test.arrange(clusters["c1"])
+			}
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(old)})
+			asked.Write = []target.Deployment{test.to}
+
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			if diff := cmp.Diff(test.want, outcome.Records[key("c1", "web")]); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
+			}
+			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			if got := clusters["c1"].held()["ClusterRole/web"]; got != test.held {
+				t.Errorf("the shared object is held by %q, want %q", got, test.held)
+			}
+		})
+	}
+}
+
+// A bundle gets another name, but its release keeps its own, as helm.releaseName
+// says: what the one deployment takes over the other must not take away.
+func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
+	t.Parallel()
+	web, site := deployment("c1", "web", "v1-old"), deployment("c1", "site", "v1-new")
+	site.Release = "web"
+	web2 := deployment("c1", "web", "v1-new")
+	web2.Release = "elsewhere"
+	tests := map[string]struct {
+		write   []target.Deployment
+		remove  []deploy.Key
+		arrange func(*memory)
+		did     []string
+		fails   []string
+		want    map[deploy.Key]deploy.Record
+	}{
+		"the former bundle goes": {
+			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")}, did: []string{"upgrade ns/web"},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): recordOf(site)},
+		},
+		"the former bundle moves": {
+			write: []target.Deployment{site, web2}, did: []string{"install ns/elsewhere", "upgrade ns/web"},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): recordOf(site), key("c1", "web"): recordOf(web2)},
+		},
+		"the latter bundle fails": {
+			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")},
+			arrange: failAt(errors.New("quota exceeded"), "upgrade ns/web"),
+			did:     []string{"upgrade ns/web"}, fails: []string{"c1/site upgrading"},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): {
+				Release: "web", Namespace: "ns", Digest: "v1-old", State: status.ErrApplied, Message: "quota exceeded",
+			}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			clusters["c1"].put(deployed(web))
+			if test.arrange != nil {
+				test.arrange(clusters["c1"])
+			}
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+			asked.Write, asked.Remove = test.write, test.remove
+
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			if diff := cmp.Diff(test.want, outcome.Records); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
+			}
+			got := clusters["c1"].did()
+			slices.Sort(got)
+			if diff := cmp.Diff(test.did, got); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		breaks string
+		fails  []string
+		want   *deploy.Record
+	}{
+		"does not answer": {
+			breaks: "look", fails: []string{"bad/gone looking at the cluster before removing", "bad/web looking at the cluster before deploying"},
+			want: new(recordOf(deployment("bad", "web", "v1-old"))),
+		},
+		"stops answering": {
+			breaks: "u", fails: []string{"bad/gone removing", "bad/web upgrading"},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+		},
+		"answers no question": {
+			breaks: "", fails: []string{"bad/gone looking at the cluster before removing", "bad/web looking at the cluster before deploying"},
+			want: new(recordOf(deployment("bad", "web", "v1-old"))),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			names := []string{"a", "b", "bad", "c", "d"}
+			clusters := newFleet(names...)
+			clusters["bad"].before = func(_ context.Context, operation string) error {
+				if strings.HasPrefix(operation, test.breaks) {
+					return unreachable("bad")
+				}
+				return nil
+			}
+			prior := map[deploy.Key]deploy.Record{}
+			asked := request(prior)
+			for _, name := range names {
+				web, gone := deployment(name, "web", "v1-old"), deployment(name, "gone", "v1-old")
+				clusters[name].put(deployed(web))
+				clusters[name].put(deployed(gone))
+				prior[key(name, "web")], prior[key(name, "gone")] = recordOf(web), recordOf(gone)
+				asked.Write = append(asked.Write, deployment(name, "web", "v1-new"))
+				asked.Remove = append(asked.Remove, key(name, "gone"))
+			}
+
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			if diff := cmp.Diff(test.fails, failed(outcome.Failures)); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			for _, failure := range outcome.Failures {
+				if _, ok := errors.AsType[*status.UnreachableError](failure.Err); !ok {
+					t.Errorf("error = %v, want an UnreachableError", failure.Err)
+				}
+			}
+			if _, kept := outcome.Records[key("bad", "gone")]; !kept {
+				t.Error("what could not be removed is taken as gone")
+			}
+			kept := outcome.Records[key("bad", "web")]
+			kept.Message, kept.Objects, test.want.Objects = "", nil, nil
+			if diff := cmp.Diff(*test.want, kept); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				if diff := cmp.Diff(recordOf(deployment(name, "web", "v1-new")), outcome.Records[key(name, "web")]); diff != "" {
+					t.Errorf("record on %s (-want +got):\n%s", name, diff)
+				}
+				if _, left := outcome.Records[key(name, "gone")]; left || len(clusters[name].releases) != 1 {
+					t.Errorf("cluster %s still has what was to be removed", name)
+				}
+			}
+		})
+	}
+}
+
+// failAt makes operations fail.
+func failAt(err error, operations ...string) func(*memory) {
+	return func(m *memory) {
+		m.before = func(_ context.Context, operation string) error {
+			if slices.Contains(operations, operation) {
+				return err
+			}
+			return nil
+		}
+	}
+}

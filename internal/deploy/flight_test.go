@@ -1,0 +1,205 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// flight counts operations in the air. Each takes a second of the bubble's clock.
+type flight struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (f *flight) take(context.Context, string) error {
+	f.mu.Lock()
+	f.now++
+	f.most = max(f.most, f.now)
+	f.mu.Unlock()
+	time.Sleep(time.Second)
+	f.mu.Lock()
+	f.now--
+	f.mu.Unlock()
+	return nil
+}
+
+func TestParallelismBoundsAllCallsTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const parallelism, count = 3, 8
+		air := &flight{}
+		clusters := fleet{}
+		prior := map[deploy.Key]deploy.Record{}
+		asked := request(nil)
+		for i := range count {
+			name := fmt.Sprintf("c%d", i)
+			clusters[name] = newMemory(name)
+			clusters[name].before = air.take
+			for _, bundle := range []string{"a", "b", "c"} {
+				asked.Write = append(asked.Write, deployment(name, bundle, "v1-a"))
+				// These are looked at, objects and all.
+				waiting := deployment(name, bundle+"-waiting", "v1-a")
+				clusters[name].put(deployed(waiting))
+				record := recordOf(waiting)
+				record.State = status.NotReady
+				prior[key(name, bundle+"-waiting")] = record
+			}
+		}
+		engine := deploy.New(clusters.connect, parallelism)
+		began := time.Now()
+		var calls sync.WaitGroup
+		calls.Go(func() { expectNoFailures(t, engine.Apply(t.Context(), asked).Failures) })
+		calls.Go(func() { expectNoFailures(t, engine.Observe(t.Context(), holder(), prior).Failures) })
+		calls.Wait()
+
+		if air.most != parallelism {
+			t.Errorf("%d operations were in flight at once, want %d", air.most, parallelism)
+		}
+		// 8 clusters are looked at twice, and 24 deployments are written and 24 asked.
+		const operations = 2*count + 3*count + 3*count
+		least := (operations + parallelism - 1) / parallelism
+		if took := time.Since(began); took > time.Duration(least+2)*time.Second {
+			t.Errorf("%d operations of 1 s took %s, want about %d s: slots stay empty", operations, took, least)
+		}
+	})
+}
+
+func TestParallelismOfNothingIsOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := request(nil)
+		asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		expectNoFailures(t, deploy.New(newFleet("c1").connect, 0).Apply(ctx, asked).Failures)
+	})
+}
+
+// After 1.5 seconds, when two deployments are done and two are being written,
+// the person presses Ctrl-C.
+func TestCancelStartsNothingNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		air := &flight{}
+		clusters := newFleet("c1")
+		web := deployment("c1", "gone", "v1-old")
+		clusters["c1"].put(deployed(web))
+		clusters["c1"].before = func(ctx context.Context, operation string) error {
+			if operation == "look" || strings.HasPrefix(operation, "read") {
+				return ctx.Err()
+			}
+			return air.take(ctx, operation) // An operation that was begun ends in its own time.
+		}
+		asked := request(map[deploy.Key]deploy.Record{key("c1", "gone"): recordOf(web)})
+		const count = 10
+		for i := range count {
+			asked.Write = append(asked.Write, deployment("c1", fmt.Sprintf("b%d", i), "v1-a"))
+		}
+		asked.Remove = []deploy.Key{key("c1", "gone")}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(1500*time.Millisecond, cancel)
+
+		outcome := deploy.New(clusters.connect, 2).Apply(ctx, asked)
+
+		const finished = 4
+		if got := len(clusters["c1"].did()); got != finished {
+			t.Errorf("%d operations ran: %v, want %d", got, clusters["c1"].did(), finished)
+		}
+		// What was written is recorded, what was not begun is not, and what was
+		// to be removed still is there.
+		if got := len(outcome.Records); got != finished+1 {
+			t.Errorf("%d records, want %d: %v", got, finished+1, outcome.Records)
+		}
+		if diff := cmp.Diff(recordOf(web), outcome.Records[key("c1", "gone")]); diff != "" {
+			t.Errorf("record of what was to be removed (-want +got):\n%s", diff)
+		}
+		for name, record := range outcome.Records {
+			if record.State != status.Ready {
+				t.Errorf("%s is %s: %s", name, record.State, record.Message)
+			}
+		}
+		if got := len(outcome.Failures); got != count-finished+1 {
+			t.Errorf("%d failures, want %d", got, count-finished+1)
+		}
+		for _, failure := range outcome.Failures {
+			if !errors.Is(failure.Err, context.Canceled) {
+				t.Errorf("%s/%s: error = %v, want one of cancellation", failure.Cluster, failure.Bundle, failure.Err)
+			}
+		}
+	})
+}
+
+func TestCancelledBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	clusters := newFleet("c1")
+	web := deployment("c1", "web", "v1-old")
+	clusters["c1"].put(deployed(web))
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	engine := clusters.engine()
+	for name, remove := range map[string]bool{"writing": false, "removing": true} {
+		asked := request(prior)
+		if remove {
+			asked.Remove = []deploy.Key{key("c1", "web")}
+		} else {
+			asked.Write = append(asked.Write, deployment("c1", "web", "v1-new"))
+		}
+		outcome := engine.Apply(ctx, asked)
+		if diff := cmp.Diff(prior, outcome.Records); diff != "" {
+			t.Errorf("%s: records (-want +got):\n%s", name, diff)
+		}
+		if len(outcome.Failures) != 1 {
+			t.Errorf("%s: failures = %v, want one", name, outcome.Failures)
+		}
+	}
+	observed := engine.Observe(ctx, holder(), prior)
+	if diff := cmp.Diff(prior, observed.Records); diff != "" {
+		t.Errorf("observing: records (-want +got):\n%s", diff)
+	}
+	if got := clusters["c1"].calls; len(got) > 0 {
+		t.Errorf("the cluster was asked: %v", got)
+	}
+}
+
+// A write that is under way when the person presses Ctrl-C and then fails is
+// looked at nevertheless, so that what it left is saved.
+func TestCancelledWriteIsLookedAt(t *testing.T) {
+	t.Parallel()
+	clusters := newFleet("c1")
+	ctx, cancel := context.WithCancel(t.Context())
+	clusters["c1"].before = func(ctx context.Context, operation string) error {
+		if operation == "install ns/web" {
+			cancel()
+			half := deployed(deployment("c1", "web", "v1-a"))
+			half.Status = release.StatusPendingInstall
+			clusters["c1"].mu.Lock()
+			defer clusters["c1"].mu.Unlock()
+			clusters["c1"].put(half)
+		}
+		return ctx.Err()
+	}
+	asked := request(nil)
+	asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+	outcome := clusters.engine().Apply(ctx, asked)
+	want := map[deploy.Key]deploy.Record{key("c1", "web"): {
+		Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: "context canceled",
+	}}
+	if diff := cmp.Diff(want, outcome.Records); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+func holder() deploy.Holder { return deploy.Holder{Owner: owner, Target: of, Instance: instance} }
