@@ -212,6 +212,7 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 		objects[key.String()] = hashesValue(record.Objects)
 	}
 	var failures []deploy.Failure
+	moody := map[string][]string{}
 	for _, d := range compared.write {
 		rendering, err := r.fleet.charts.Render(d)
 		if err != nil {
@@ -222,11 +223,17 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest,
 		}, types.StringUnknown(), types.StringUnknown())
 		objects[d.Key()] = types.MapUnknown(types.StringType)
+		if rendering.Irreproducible != "" {
+			moody[rendering.Irreproducible] = append(moody[rendering.Irreproducible], d.Key())
+		}
 		if rendering.Irreproducible == "" && !r.fleet.clusters[d.Cluster].connectionUnknown {
 			objects[d.Key()] = hashesValue(rendering.Hashes())
 		}
 	}
 	addPlanFailures(diags, name, failures)
+	if plan.PlanObjects.ValueBool() {
+		warnIrreproducible(name, moody, diags)
+	}
 	plan.Deployments = types.MapValueMust(deploymentType(), deployments)
 	plan.Objects = types.MapNull(objectsType())
 	if plan.PlanObjects.ValueBool() {
@@ -236,6 +243,16 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	if creating || counts.Any() {
 		plan.Summary = types.StringValue(counts.String())
 		plan.ReadyClusters = types.StringUnknown()
+	}
+}
+
+// warnIrreproducible says why the objects of deployments cannot be told before the
+// apply, one warning for each cause.
+func warnIrreproducible(name string, causes map[string][]string, diags *diag.Diagnostics) {
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		diags.AddWarning("Target "+name+": objects are known only after the apply",
+			"Rendered again, or on the cluster, this chart can give something else: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
+				"\n\nTheir hashes in objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
 	}
 }
 

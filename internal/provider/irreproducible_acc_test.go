@@ -1,0 +1,42 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// A chart that renders something else each time is planned honestly: the plan
+// names what makes it so and leaves its objects open, and Terraform never finds a
+// plan that was not kept.
+func TestAccIrreproducibleChart(t *testing.T) {
+	t.Parallel()
+	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w.configure(t, s.provider("", on), fmt.Sprintf(`
+resource "fleet_bundle" "moody" {
+  name      = "moody"
+  namespace = %q
+  files = {
+    "Chart.yaml"          = yamlencode({ apiVersion = "v2", name = "moody", version = "1.0.0" })
+    "templates/pass.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: pass\ndata:\n  key: {{ randAlphaNum 12 }}\n"
+  }
+}
+`, s.namespace), target("", "fleet_bundle.moody.bundles"))
+	plan := unwrapped(w.run(t, "plan"))
+	for _, want := range []string{"objects are known only after the apply", "templates/pass.yaml uses randAlphaNum", "a/moody"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan does not say %q:\n%s", want, plan)
+		}
+	}
+	w.apply(t)
+	word := s.value(t, 0, "pass")
+	w.expectEmptyPlan(t)
+	w.apply(t)
+	if again := s.value(t, 0, "pass"); again != word || word == "" {
+		t.Errorf("the word was %q and is %q", word, again)
+	}
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
