@@ -38,6 +38,7 @@ func classOf(err error) string {
 		{"render-error", is[*helm.TemplateError]},
 		{"render-error", is[*helm.ManifestError]},
 		{"chart-error", is[*helm.ChartError]},
+		{"cluster-scoped-error", is[*helm.ClusterScopedError]}, // Fleet's offline renderer has none.
 	} {
 		if class.is(err) {
 			return class.name
