@@ -44,12 +44,25 @@ func (c *checker) definition(root *yaml.Node) {
 	c.check(root, reflect.TypeFor[Definition](), "")
 }
 
+// maxProblems is how many are told of one file; nobody reads more.
+const maxProblems = 100
+
 func (c *checker) fail(node *yaml.Node, kind Kind, format string, args ...any) {
-	c.wrong = append(c.wrong, at(node, kind, format, args...))
+	c.wrong = appendProblem(c.wrong, node, kind, format, args...)
 }
 
 func (c *checker) note(node *yaml.Node, kind Kind, format string, args ...any) {
-	c.notes = append(c.notes, at(node, kind, format, args...))
+	c.notes = appendProblem(c.notes, node, kind, format, args...)
+}
+
+func appendProblem(problems []Problem, node *yaml.Node, kind Kind, format string, args ...any) []Problem {
+	switch len(problems) {
+	case maxProblems + 1:
+		return problems
+	case maxProblems:
+		return append(problems, at(node, kind, "there is more like this; only %d lines are told of one file", maxProblems))
+	}
+	return append(problems, at(node, kind, format, args...))
 }
 
 // mistyped says whether decoding has lost something, so that what was decoded
@@ -244,7 +257,11 @@ func (c *checker) merged(node *yaml.Node, typ reflect.Type, path string) {
 // unknown reports a key that is none of fields. It answers the field that Fleet
 // would take it for all the same, as Fleet does not look at case.
 func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]reflect.Type) string {
-	known, sameButCase := nearest(name, fields)
+	known := sameButCase(name, fields)
+	isField := known != ""
+	if !isField && len(c.wrong) <= maxProblems && len(c.notes) <= maxProblems {
+		known = nearest(name, fields)
+	}
 	where, guess := "", ""
 	if path != "" {
 		where = " in " + path
@@ -255,7 +272,7 @@ func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]r
 	switch {
 	case c.strict:
 		c.fail(key, UnknownKey, "unknown key %q%s%s", name, where, guess)
-	case sameButCase:
+	case isField:
 		c.note(key, UnknownKey, "key %q is read as %q", name, known)
 		return known
 	default:
@@ -264,22 +281,29 @@ func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]r
 	return ""
 }
 
+// sameButCase is the field that Fleet takes name for, "" if there is none.
+func sameButCase(name string, fields map[string]reflect.Type) string {
+	for known := range fields {
+		if strings.EqualFold(known, name) {
+			return known
+		}
+	}
+	return ""
+}
+
 // nearest is the field that name was probably meant to be, "" if there is none.
-func nearest(name string, fields map[string]reflect.Type) (field string, sameButCase bool) {
+func nearest(name string, fields map[string]reflect.Type) (field string) {
 	const longest = 64
 	if len(name) > longest {
-		return "", false
+		return ""
 	}
 	distance := max(1, len(name)/4) + 1
 	for _, known := range slices.Sorted(maps.Keys(fields)) {
-		if strings.EqualFold(known, name) {
-			return known, true
-		}
 		if d := levenshtein.Distance(known, name, nil); d < distance {
 			field, distance = known, d
 		}
 	}
-	return field, false
+	return field
 }
 
 func join(path, name string) string {

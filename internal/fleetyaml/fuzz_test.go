@@ -1,6 +1,7 @@
 package fleetyaml_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -39,6 +40,43 @@ func FuzzParse(f *testing.F) {
 		}
 		if string(written) != string(again) {
 			t.Errorf("first\n%s\nthen\n%s", written, again)
+		}
+	})
+}
+
+// FuzzValues: nothing makes Values panic, and what it has read is no larger than
+// it says.
+func FuzzValues(f *testing.F) {
+	for _, seed := range []string{
+		"", "~", "a: &a [1, 2]\nb: [*a, *a, {<<: {c: *a}}]\n", "a: &a [*a]", "- a", "a: 1\na: 2\n", "&a a: *a\n",
+		"a: !!binary aGVsbG8=\nb: 2001-01-01\nc: 0o7\n", "? {a: b}\n: c\n", "<<: [{a: 1}, {b: 2}]\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		values, size, err := fleetyaml.Values(data)
+		if err != nil {
+			return
+		}
+		written, err := json.Marshal(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const longestEscape = 8 // "\u003c" for "<", and quotes.
+		if len(written) > longestEscape*size+len("null") {
+			t.Errorf("%d bytes of JSON, and a size of %d:\n%s", len(written), size, written)
+		}
+	})
+}
+
+// FuzzCheckAliases: what may be read as values passes, in any number of documents.
+func FuzzCheckAliases(f *testing.F) {
+	for _, seed := range []string{"a: &a 1\nb: *a\n---\nc: 1\n", "{{ &a *b }}", "&a", "*", "\xff\xfe&\x00"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, _, err := fleetyaml.Values(data); err == nil && fleetyaml.CheckAliases(data) != nil {
+			t.Error("CheckAliases() refuses what Values() reads")
 		}
 	})
 }

@@ -60,6 +60,10 @@ func keyText(key *yaml.Node) string {
 	if key.ShortTag() != "!!int" && key.ShortTag() != "!!float" {
 		return key.Value
 	}
+	const exact = 1_000_000 // From here on it is written as 1e+06.
+	if number, err := strconv.Atoi(key.Value); err == nil && number > -exact && number < exact && strconv.Itoa(number) == key.Value {
+		return key.Value
+	}
 	var number any
 	if err := sigsyaml.Unmarshal([]byte(key.Value), &number); err != nil {
 		return key.Value

@@ -61,6 +61,9 @@ func errorIn(file string, problems []Problem) *Error {
 // documents gives the content of the only document of data, nil if there is
 // none. Empty documents do not count.
 func documents(data []byte) (*yaml.Node, []Problem) {
+	if problem := tooLong(data); problem != nil {
+		return nil, []Problem{*problem}
+	}
 	var root *yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
@@ -79,6 +82,9 @@ func documents(data []byte) (*yaml.Node, []Problem) {
 			return nil, []Problem{at(&document, Invalid, "a second document; Fleet would read the first one only, so put everything there")}
 		}
 		root = document.Content[0]
+		if _, problem := measure(root); problem != nil {
+			return nil, []Problem{*problem}
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ const (
 	ImageScan
 	// BadDependency is an entry of dependsOn that can never be met.
 	BadDependency
+	// TooLarge is a text that is too long or too deep, or that stands for more than
+	// can be read.
+	TooLarge
 	// Note is no mistake, but worth knowing.
 	Note
 )

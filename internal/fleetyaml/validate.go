@@ -35,20 +35,24 @@ func (c *checker) validate(root *yaml.Node, def Definition) {
 		key   string
 		items []Customization
 	}{{"targets", def.Targets}, {"targetCustomizations", def.TargetCustomizations}} {
+		items := lookup(root, list.key)
 		for i, item := range list.items {
-			c.criteria(lookup(root, list.key, i), item.Criteria)
+			c.criteria(lookup(items, i), item.Criteria)
 		}
 	}
+	overrides := lookup(root, "overrideTargets")
 	for i, item := range def.OverrideTargets {
-		c.criteria(lookup(root, "overrideTargets", i), item.Criteria)
+		c.criteria(lookup(overrides, i), item.Criteria)
 	}
 	if def.RolloutStrategy != nil {
+		partitions := lookup(root, "rolloutStrategy", "partitions")
 		for i, partition := range def.RolloutStrategy.Partitions {
-			c.criteria(lookup(root, "rolloutStrategy", "partitions", i), partition.Criteria)
+			c.criteria(lookup(partitions, i), partition.Criteria)
 		}
 	}
+	dependencies := lookup(root, "dependsOn")
 	for i, dependency := range def.DependsOn {
-		c.dependency(lookup(root, "dependsOn", i), dependency)
+		c.dependency(lookup(dependencies, i), dependency)
 	}
 }
 

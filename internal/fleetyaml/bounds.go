@@ -1,0 +1,181 @@
+package fleetyaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// What one YAML text may be. Values are kept in a Secret, by Fleet as well as by
+// Helm, and that may have 1 MiB; so this is more than can be deployed.
+const (
+	// MaxSize is how many bytes a text may have.
+	MaxSize = 4 << 20
+	// maxExpanded is how large it may be, in bytes, when each alias is replaced by
+	// what it stands for. A text of a few lines can stand for terabytes.
+	maxExpanded = 16 << 20
+	// maxDepth is how many lists and maps may stand within each other.
+	maxDepth = 200
+	// nodeSize is what a node counts besides its text.
+	nodeSize = 8
+)
+
+// Values reads the first document of a text as a map, with the types that values of
+// a Definition have. size is how many bytes it stands for when aliases are replaced.
+//
+// Errors: *Error, without the name of a file.
+func Values(data []byte) (values map[string]any, size int, err error) {
+	root, size, problem := document(data)
+	if problem != nil {
+		return nil, 0, &Error{Problems: []Problem{*problem}}
+	}
+	if problem := notMap(root); problem != nil {
+		return nil, 0, &Error{Problems: []Problem{*problem}}
+	}
+	if err := sigsyaml.Unmarshal(data, &values); err != nil {
+		return nil, 0, &Error{Problems: []Problem{decodingProblem(root, err)}}
+	}
+	return values, size, nil
+}
+
+func notMap(document *yaml.Node) *Problem {
+	for _, node := range document.Content {
+		if node = resolved(node); !isNull(node) && node.Kind != yaml.MappingNode {
+			problem := at(node, WrongType, "this must be a map, not %s", describe(node))
+			return &problem
+		}
+	}
+	return nil
+}
+
+// document parses the first document of a text, which may be none.
+func document(data []byte) (*yaml.Node, int, *Problem) {
+	if problem := tooLong(data); problem != nil {
+		return nil, 0, problem
+	}
+	var root yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&root); err != nil && !errors.Is(err, io.EOF) {
+		problem := syntaxProblem(err)
+		return nil, 0, &problem
+	}
+	size, problem := measure(&root)
+	return &root, size, problem
+}
+
+// CheckAliases says whether the aliases in a text of any number of documents make
+// it stand for more than can be read. It answers nil for a text that is no YAML.
+//
+// Errors: *Error, without the name of a file.
+func CheckAliases(data []byte) error {
+	if !mayHaveAliases(data) {
+		return nil
+	}
+	if problem := tooLong(data); problem != nil {
+		return &Error{Problems: []Problem{*problem}}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	total := 0
+	for {
+		var root yaml.Node
+		if err := decoder.Decode(&root); err != nil {
+			return nil //nolint:nilerr // The end, or no YAML: a template of a chart, for example.
+		}
+		size, problem := measure(&root)
+		if total += size; problem == nil && total > maxExpanded {
+			problem = tooLarge(&root)
+		}
+		if problem != nil {
+			return &Error{Problems: []Problem{*problem}}
+		}
+	}
+}
+
+// mayHaveAliases says whether a text holds what looks like an anchor and what
+// looks like an alias. It is much faster than parsing.
+func mayHaveAliases(data []byte) bool {
+	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) // UTF-16
+	return wide || (hasMark(data, '&') && hasMark(data, '*'))
+}
+
+// hasMark says whether mark stands where a value can begin, with a name after it.
+func hasMark(data []byte, mark byte) bool {
+	for rest := data; ; {
+		i := bytes.IndexByte(rest, mark)
+		if i < 0 || i == len(rest)-1 {
+			return false
+		}
+		begins := i == 0 || strings.IndexByte(" \t\r\n[{,:?-", rest[i-1]) >= 0
+		if begins && isNameByte(rest[i+1]) {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+}
+
+func isNameByte(b byte) bool {
+	return b == '-' || b == '_' || ('0' <= b && b <= '9') || ('a' <= b && b <= 'z') || ('A' <= b && b <= 'Z')
+}
+
+func tooLong(data []byte) *Problem {
+	if len(data) <= MaxSize {
+		return nil
+	}
+	return &Problem{Kind: TooLarge, Message: fmt.Sprintf("larger than %d MiB, the most that is read as YAML", MaxSize>>20)}
+}
+
+func tooLarge(node *yaml.Node) *Problem {
+	problem := at(node, TooLarge, "with its aliases replaced this is larger than %d MiB", maxExpanded>>20)
+	return &problem
+}
+
+// measure answers how large a document is when aliases are replaced. It takes time
+// in proportion to the text, not to what it stands for.
+func measure(root *yaml.Node) (int, *Problem) {
+	m := measurer{anchors: make(map[*yaml.Node]extent)}
+	measured, problem := m.node(root)
+	return measured.size, problem
+}
+
+// extent is how large and how deep something is.
+type extent struct{ size, depth int }
+
+type measurer struct {
+	// anchors are those that are measured; an alias stands behind its anchor.
+	anchors map[*yaml.Node]extent
+}
+
+func (m measurer) node(node *yaml.Node) (extent, *Problem) {
+	if node.Kind == yaml.AliasNode {
+		known, ok := m.anchors[node.Alias]
+		if !ok {
+			problem := at(node, Syntax, "*%s stands within what it stands for", node.Value)
+			return extent{}, &problem
+		}
+		return known, nil
+	}
+	measured := extent{size: nodeSize + len(node.Value)}
+	for _, child := range node.Content {
+		below, problem := m.node(child)
+		if problem != nil {
+			return extent{}, problem
+		}
+		measured.size += below.size
+		measured.depth = max(measured.depth, below.depth+1)
+		if measured.size > maxExpanded {
+			return extent{}, tooLarge(child)
+		}
+	}
+	if measured.depth > maxDepth {
+		problem := at(node, TooLarge, "more than %d lists and maps within each other", maxDepth)
+		return extent{}, &problem
+	}
+	if node.Anchor != "" {
+		m.anchors[node] = measured
+	}
+	return measured, nil
+}
