@@ -1,7 +1,9 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -191,8 +193,12 @@ func parse(t *testing.T, manifest string) []map[string]any {
 	var objects []map[string]any
 	for {
 		var object map[string]any
-		if err := decoder.Decode(&object); err != nil {
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
 			return objects
+		}
+		if err != nil {
+			t.Fatalf("reading a manifest: %v", err)
 		}
 		if len(object) > 0 {
 			objects = append(objects, object)
