@@ -27,7 +27,8 @@ type Request struct {
 	Owner    string
 	Target   string
 	Instance string
-	// Write are the deployments to install, upgrade or adopt.
+	// Write are the deployments to install, upgrade or adopt. One that is unpinned
+	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
 	// Remove are the deployments to uninstall.
 	Remove []Key
@@ -53,7 +54,13 @@ type Outcome struct {
 	// cluster. Those that were seen to be gone are missing.
 	Records  map[Key]Record
 	Failures []Failure
+	// Versions holds, by cluster, the objects that values came from and that the
+	// request did not know the versions of.
+	Versions map[string]Versions
 }
+
+// Versions says which revision of an object values came from.
+type Versions = map[target.Reference]string
 
 // Apply carries a request out, cluster by cluster in parallel. A failure
 // concerns one deployment; the others go on. When ctx ends nothing new is
@@ -68,9 +75,10 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	running.Wait()
 	close(outcomes)
 
-	total := Outcome{Records: map[Key]Record{}}
+	total := Outcome{Records: map[Key]Record{}, Versions: map[string]Versions{}}
 	for outcome := range outcomes {
 		maps.Copy(total.Records, outcome.Records)
+		maps.Copy(total.Versions, outcome.Versions)
 		total.Failures = append(total.Failures, outcome.Failures...)
 	}
 	slices.SortFunc(total.Failures, compareFailures)

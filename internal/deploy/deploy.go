@@ -17,6 +17,12 @@ import (
 
 // Cluster performs release operations on one cluster.
 type Cluster interface {
+	Observer
+	Writer
+}
+
+// Observer looks at a cluster and changes nothing.
+type Observer interface {
 	// Look reads what is there. An error never means that something is not.
 	Look(ctx context.Context) (release.Snapshot, error)
 	// Release reads the newest record of one release, nil when there is none.
@@ -24,6 +30,13 @@ type Cluster interface {
 	// Ready says why the objects of a release are not ready, nil if they are. A
 	// cluster that could not be asked is an error of the status package's.
 	Ready(ctx context.Context, observed release.Observed) error
+	// Versions answers which revision of each object is there, "" for one that is
+	// not.
+	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)
+}
+
+// Writer changes a cluster.
+type Writer interface {
 	// Write carries out an action other than Uninstall.
 	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
 	// Uninstall removes a release and returns when it is gone. Objects whose

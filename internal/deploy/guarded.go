@@ -63,6 +63,11 @@ func (g guarded) Ready(ctx context.Context, observed release.Observed) (err erro
 	return g.next.Ready(ctx, observed)
 }
 
+func (g guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
+	defer catch("reading the objects that values come from", &err)
+	return g.next.Versions(ctx, references)
+}
+
 func (g guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	defer catch(to(action.Doing(), d.Namespace, d.Release), &err)
 	return g.next.Write(ctx, action, d, observed, w)

@@ -90,6 +90,17 @@ func (m *memory) Ready(ctx context.Context, observed release.Observed) error {
 	return m.notReady[key]
 }
 
+func (m *memory) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
+	versions := map[target.Reference]string{}
+	for _, reference := range references {
+		if err := m.begin(ctx, "version", reference.String()); err != nil {
+			return nil, err
+		}
+		versions[reference] = "1"
+	}
+	return versions, nil
+}
+
 func (m *memory) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	key := release.Key(d.Namespace, d.Release)
 	if err := m.begin(ctx, action.String(), key); err != nil {

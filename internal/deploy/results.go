@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -13,12 +14,26 @@ type results struct {
 	mu       sync.Mutex
 	records  map[Key]Record
 	failures []Failure
+	versions map[string]Versions
 }
 
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures}
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions}
+}
+
+// found notes the versions of objects on a cluster.
+func (r *results) found(cluster string, versions Versions) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.versions == nil {
+		r.versions = map[string]Versions{}
+	}
+	if r.versions[cluster] == nil {
+		r.versions[cluster] = Versions{}
+	}
+	maps.Copy(r.versions[cluster], versions)
 }
 
 func (r *results) succeeded(key Key, record Record) {

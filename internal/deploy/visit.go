@@ -76,6 +76,11 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 	}
 	defer done()
 
+	d, err = v.pinned(ctx, d)
+	if err != nil {
+		v.results.untouched(key, "reading the objects that values come from", err)
+		return
+	}
 	prior, had := v.request.Prior[key]
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
 	observed := v.snapshot.Find(d.Namespace, d.Release)
@@ -104,6 +109,20 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 		}
 	}
 	v.results.succeeded(key, record)
+}
+
+// pinned settles the digest of a deployment whose values come from objects that
+// nobody has looked at yet.
+func (v *visit) pinned(ctx context.Context, d target.Deployment) (target.Deployment, error) {
+	if !d.Unpinned {
+		return d, nil
+	}
+	versions, err := v.cluster.Versions(ctx, d.References())
+	if err != nil {
+		return d, err
+	}
+	v.results.found(d.Cluster, versions)
+	return d.Pinned(versions), nil
 }
 
 // removeOld removes the release that a deployment had before it moved, without

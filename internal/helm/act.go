@@ -28,6 +28,11 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if err != nil {
 		return release.Written{}, err
 	}
+	if action != release.Keep && action != release.Adopt {
+		if d, err = c.withValuesFrom(ctx, op, d); err != nil {
+			return release.Written{}, err
+		}
+	}
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
@@ -231,6 +236,9 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	listed, err := objects(record.Manifest, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Written{}, err
+	}
+	if len(d.ValuesFrom()) > 0 {
+		hide(listed, d.Digest)
 	}
 	w.Mark.Revision = record.Version
 	written := release.Written{

@@ -116,6 +116,14 @@ func listObjects(objects []*unstructured.Unstructured, namespace, digest string)
 	return listed, nil
 }
 
+// hide shows digest in place of the content of all objects: what came out of a
+// Secret can stand in any of them.
+func hide(listed []release.Object, digest string) {
+	for i := range listed {
+		listed[i].Hash = release.ShortHash([]byte(digest))
+	}
+}
+
 func identify(object *unstructured.Unstructured, namespace string) release.Object {
 	kind := object.GroupVersionKind().GroupKind()
 	identity := release.Object{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}

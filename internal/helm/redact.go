@@ -69,6 +69,27 @@ func (r *redactor) learnSecret(object *unstructured.Unstructured) {
 	}
 }
 
+// learnValue takes all texts in a value that came out of a Secret.
+func (r *redactor) learnValue(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, item := range value {
+			r.learnValue(item)
+		}
+	case []any:
+		for _, item := range value {
+			r.learnValue(item)
+		}
+	case string:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.values == nil {
+			r.values = map[string]bool{}
+		}
+		r.add(value)
+	}
+}
+
 // add takes a value as it is and as it stands inside JSON.
 func (r *redactor) add(value string) {
 	if len(value) < shortest {

@@ -17,6 +17,10 @@ import (
 // only the cluster or the moment can tell. The rendering is repeated with other
 // capabilities and as an upgrade, so that a difference shows whatever causes it.
 func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
+	if sources := d.ValuesFrom(); len(sources) > 0 {
+		name, version, err := c.Describe(d)
+		return release.Rendering{Chart: name, Version: version, Irreproducible: "its values come from " + sources[0].String() + " on the cluster"}, err
+	}
 	first, err := c.renderWith(d, capabilitySets()[0])
 	if err != nil {
 		return release.Rendering{}, err

@@ -96,6 +96,10 @@ func TestAccScenarios(t *testing.T) {
 			dev:  data{"facts": {"host": "dev.example.com", "region": "nowhere", "env": "dev", "replicas": "2"}},
 			prod: data{"facts": {"host": "prod.example.com", "region": "eu", "env": "prod", "replicas": "6"}},
 		},
+		"values-from": {
+			dev:  data{"settings": {"values.yaml": "color: green\n"}, "app": {"color": "green"}},
+			prod: data{"settings": {"values.yaml": "color: red\n"}, "app": {"color": "red"}},
+		},
 	}
 	folders, err := filepath.Glob("../../examples/scenarios/*")
 	if err != nil || len(folders) != len(tests) {

@@ -156,6 +156,11 @@ func (c *clusterClient) Ready(ctx context.Context, observed release.Observed) er
 	return kube.Classify(c.name, c.helm.Ready(ctx, observed))
 }
 
+func (c *clusterClient) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
+	versions, err := c.helm.Versions(ctx, references)
+	return versions, kube.Classify(c.name, err)
+}
+
 func (c *clusterClient) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	written, err := c.helm.Write(ctx, action, d, observed, w)
 	return written, kube.Classify(c.name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -182,6 +183,23 @@ func deploymentValue(record deploy.Record, state, message types.String) types.Ob
 		"digest":    types.StringValue(record.Digest),
 		"state":     state,
 		"message":   message,
+	})
+}
+
+// plannedValue is what a plan knows of a deployment that will be written.
+func plannedValue(d target.Deployment, rendering release.Rendering) types.Object {
+	digest := types.StringValue(d.Digest)
+	if d.Unpinned {
+		digest = types.StringUnknown()
+	}
+	return types.ObjectValueMust(deploymentTypes(), map[string]attr.Value{
+		"release":   types.StringValue(d.Release),
+		"namespace": types.StringValue(d.Namespace),
+		"chart":     types.StringValue(rendering.Chart),
+		"version":   types.StringValue(rendering.Version),
+		"digest":    digest,
+		"state":     types.StringUnknown(),
+		"message":   types.StringUnknown(),
 	})
 }
 

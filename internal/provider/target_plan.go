@@ -36,7 +36,8 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	leg := createLeg{Planned: creating}
-	wanted, reason := r.wanted(ctx, &plan, &resp.Diagnostics)
+	known := readVersions(ctx, req.Private, &resp.Diagnostics)
+	wanted, reason := r.wanted(ctx, &plan, known, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -71,9 +72,9 @@ func keySet(wanted []target.Deployment) map[string]bool {
 	return keys
 }
 
-// wanted is what the configuration asks for. reason says why that cannot be
-// told yet, "" if it can.
-func (r *targetResource) wanted(ctx context.Context, m *targetModel, diags *diag.Diagnostics) (wanted []target.Deployment, reason string) {
+// wanted is what the configuration asks for, given the known versions of objects
+// that values come from. reason says why that cannot be told yet, "" if it can.
+func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versions, diags *diag.Diagnostics) (wanted []target.Deployment, reason string) {
 	if m.Name.IsUnknown() || isUnknownInside(ctx, m.Targets) {
 		return nil, "the target's name or rules"
 	}
@@ -113,6 +114,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, diags *diag
 		}
 	}
 	addPlanFailures(diags, m.Name.ValueString(), failures)
+	known.pin(result.Deployments)
 	return result.Deployments, ""
 }
 
@@ -169,7 +171,7 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 			}
 			continue
 		}
-		if had && !remark && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
+		if had && !remark && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
 			compared.keep[key] = true
 			continue
 		}
@@ -219,9 +221,7 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
-		deployments[d.Key()] = deploymentValue(deploy.Record{
-			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest,
-		}, types.StringUnknown(), types.StringUnknown())
+		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		if rendering.Irreproducible != "" {
 			moody[rendering.Irreproducible] = append(moody[rendering.Irreproducible], d.Key())

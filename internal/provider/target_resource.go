@@ -181,7 +181,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	plan.ID = types.StringValue(rand.Text())
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	// What is true is saved whether all of it was wanted or not.
-	if r.apply(ctx, &plan, &targetModel{}, &resp.Diagnostics) {
+	if r.apply(ctx, &plan, &targetModel{}, versions{}, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -200,6 +200,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
+	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -219,7 +220,8 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	if r.apply(ctx, &plan, &prior, &resp.Diagnostics) {
+	known := readVersions(ctx, req.Private, &resp.Diagnostics)
+	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -270,9 +272,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 
 // apply brings the clusters from what was before to plan and fills in what is
 // true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, diags *diag.Diagnostics) bool {
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known versions, private privateWriter, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, plan, diags)
+	wanted, reason := r.wanted(ctx, plan, known, diags)
 	settings := plan.settings(diags)
 	if diags.HasError() {
 		return false
@@ -295,6 +297,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, d
 	})
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
+	rememberVersions(ctx, private, known, outcome.Versions, wanted, diags)
 
 	records := outcome.Records
 	for key := range change.keep {

@@ -53,6 +53,9 @@ type Deployment struct {
 	// Digest covers the bundle's content, Options, Release and Namespace. What a
 	// bundle says of other clusters is not part of it.
 	Digest string
+	// Unpinned says that Digest does not cover the objects that values come from,
+	// because their versions are not known yet.
+	Unpinned bool
 	// Bundle is shared by all deployments of it and must not be changed.
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.

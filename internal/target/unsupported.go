@@ -11,7 +11,6 @@ import (
 // not act upon. It is not made then: doing something else without a word would be
 // worse.
 type UnsupportedError struct {
-	// Options are keys of fleet.yaml, such as "helm.valuesFrom".
 	Options []string
 }
 
@@ -33,7 +32,6 @@ func (d Deployment) Supported() error {
 		{"correctDrift", o.CorrectDrift != nil && *o.CorrectDrift != fleetyaml.CorrectDrift{}},
 		{"deleteNamespace", o.DeleteNamespace},
 		{"diff", o.Diff != nil && len(o.Diff.ComparePatches) > 0},
-		{"helm.valuesFrom", o.Helm != nil && len(o.Helm.ValuesFrom) > 0},
 		{"ignore", o.Ignore != nil && len(o.Ignore.Conditions) > 0},
 		{"keepResources", o.KeepResources},
 		{"namespaceAnnotations", len(o.NamespaceAnnotations) > 0},

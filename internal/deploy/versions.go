@@ -1,0 +1,44 @@
+package deploy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Versions looks at the objects that values come from, by cluster. Clusters that
+// cannot be asked are missing in the answer; the caller learns of them by Observe.
+func (e *Engine) Versions(ctx context.Context, references map[string][]target.Reference) map[string]Versions {
+	var (
+		mu      sync.Mutex
+		looking sync.WaitGroup
+	)
+	found := map[string]Versions{}
+	for name, wanted := range references {
+		looking.Go(func() {
+			versions, err := e.versions(ctx, name, wanted)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = versions
+		})
+	}
+	looking.Wait()
+	return found
+}
+
+func (e *Engine) versions(ctx context.Context, name string, references []target.Reference) (Versions, error) {
+	cluster, err := e.clusters(name)
+	if err != nil {
+		return nil, err
+	}
+	done, err := e.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return cluster.Versions(ctx, references)
+}

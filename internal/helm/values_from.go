@@ -1,0 +1,127 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// MissingValuesError says that an object or key which values come from is not on
+// the cluster.
+type MissingValuesError struct {
+	Source target.Source
+	// Key says that the object is there, and lacks the key.
+	Key bool
+}
+
+func (e *MissingValuesError) Error() string {
+	if e.Key {
+		return fmt.Sprintf("helm.valuesFrom: %s has no key %q", e.Source.Reference, e.Source.Key)
+	}
+	return fmt.Sprintf("helm.valuesFrom: %s does not exist on the cluster", e.Source.Reference)
+}
+
+// Versions says of objects which values come from what revision of them is on the
+// cluster: uid and resourceVersion, "" for one that is not there.
+func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
+	versions := make(map[target.Reference]string, len(references))
+	for _, reference := range references {
+		object, err := c.valuesObject(ctx, reference)
+		if apierrors.IsNotFound(err) {
+			versions[reference] = ""
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		versions[reference] = object.version
+	}
+	return versions, nil
+}
+
+// valuesObject is a ConfigMap or a Secret.
+type valuesObject struct {
+	version string
+	data    map[string]string
+}
+
+func (c *Client) valuesObject(ctx context.Context, reference target.Reference) (valuesObject, error) {
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return valuesObject{}, fmt.Errorf("making a client: %w", err)
+	}
+	of := func(meta metav1.ObjectMeta, data map[string]string) valuesObject {
+		return valuesObject{version: string(meta.UID) + "/" + meta.ResourceVersion, data: data}
+	}
+	if reference.Kind == target.Secret {
+		secret, err := clientset.CoreV1().Secrets(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+		if err != nil {
+			return valuesObject{}, fmt.Errorf("reading %s: %w", reference, err)
+		}
+		data := make(map[string]string, len(secret.Data))
+		for key, value := range secret.Data {
+			data[key] = string(value)
+		}
+		return of(secret.ObjectMeta, data), nil
+	}
+	found, err := clientset.CoreV1().ConfigMaps(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+	if err != nil {
+		return valuesObject{}, fmt.Errorf("reading %s: %w", reference, err)
+	}
+	return of(found.ObjectMeta, found.Data), nil
+}
+
+// withValuesFrom lays the values that stand on the cluster over those of the
+// deployment (Fleet: internal/helmdeployer/install.go).
+func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Deployment) (target.Deployment, error) {
+	sources := d.ValuesFrom()
+	if len(sources) == 0 {
+		return d, nil
+	}
+	objects := map[target.Reference]valuesObject{}
+	values := values(d)
+	for _, source := range sources {
+		object, known := objects[source.Reference]
+		if !known {
+			found, err := c.valuesObject(ctx, source.Reference)
+			if apierrors.IsNotFound(err) {
+				return d, &MissingValuesError{Source: source}
+			}
+			if err != nil {
+				return d, err
+			}
+			objects[source.Reference], object = found, found
+		}
+		laid, err := object.values(source)
+		if err != nil {
+			return d, err
+		}
+		if source.Kind == target.Secret {
+			op.redactor.learnValue(laid)
+		}
+		values = fleetyaml.MergeValues(values, laid)
+	}
+	options := *d.Options.Helm
+	options.Values = values
+	d.Options.Helm = &options
+	return d, nil
+}
+
+func (o valuesObject) values(source target.Source) (map[string]any, error) {
+	text, ok := o.data[source.Key]
+	if !ok {
+		return nil, &MissingValuesError{Source: source, Key: true}
+	}
+	var laid map[string]any
+	if yaml.Unmarshal([]byte(text), &laid) != nil {
+		// The parser's words can hold what the object holds.
+		return nil, fmt.Errorf("helm.valuesFrom: key %q of %s is no map written as YAML", source.Key, source.Reference)
+	}
+	return laid, nil
+}
