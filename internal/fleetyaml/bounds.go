@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -68,29 +69,61 @@ func document(data []byte) (*yaml.Node, int, *Problem) {
 }
 
 // CheckAliases says whether the aliases in a text of any number of documents make
-// it stand for more than can be read. It answers nil for a text that is no YAML.
+// it stand for more than can be read. Documents that are no YAML count nothing: they
+// may be templates.
 //
 // Errors: *Error, without the name of a file.
 func CheckAliases(data []byte) error {
 	if !mayHaveAliases(data) {
 		return nil
 	}
+	line, total := 0, 0
+	for _, document := range documentsOf(data) {
+		added, problem := expansion(document)
+		if total += added; problem == nil && total > maxExpanded {
+			problem = &Problem{Line: 1, Column: 1, Kind: TooLarge, Message: "with the aliases of all documents up to this one" + isTooLarge}
+		}
+		if problem != nil {
+			problem.Line += line
+			return &Error{Problems: []Problem{*problem}}
+		}
+		line += bytes.Count(document, []byte("\n")) + 1
+	}
+	return nil
+}
+
+var separator = regexp.MustCompile(`\n---(\s|$)`)
+
+// documentsOf splits a text into its documents, without reading them.
+func documentsOf(data []byte) [][]byte {
+	var documents [][]byte
+	begin := 0
+	for _, at := range separator.FindAllIndex(data, -1) {
+		documents = append(documents, data[begin:at[0]])
+		begin = at[0] + len("\n---")
+	}
+	return append(documents, data[begin:])
+}
+
+// expansion is how much larger aliases make a document.
+func expansion(data []byte) (int, *Problem) {
+	if !mayHaveAliases(data) {
+		return 0, nil
+	}
 	if problem := tooLong(data); problem != nil {
-		return &Error{Problems: []Problem{*problem}}
+		return 0, problem
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	total := 0
-	for {
+	for { // More than one where lines end in a carriage return only.
 		var root yaml.Node
 		if err := decoder.Decode(&root); err != nil {
-			return nil //nolint:nilerr // The end, or no YAML: a template of a chart, for example.
+			return total, nil //nolint:nilerr // The end, or no YAML.
 		}
-		size, problem := measure(&root)
-		if total += size; problem == nil && total > maxExpanded {
-			problem = tooLarge(&root)
-		}
-		if problem != nil {
-			return &Error{Problems: []Problem{*problem}}
+		m := newMeasurer()
+		measured, problem := m.node(&root)
+		if total += measured.size - m.plain; problem != nil || total > maxExpanded {
+			return total, problem
 		}
 	}
 }
@@ -98,9 +131,13 @@ func CheckAliases(data []byte) error {
 // mayHaveAliases says whether a text holds what looks like an anchor and what
 // looks like an alias. It is much faster than parsing.
 func mayHaveAliases(data []byte) bool {
-	wide := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) // UTF-16
+	wide := bytes.Contains(data, []byte("\xff\xfe")) || bytes.Contains(data, []byte("\xfe\xff")) // Begins UTF-16.
 	return wide || (hasMark(data, '&') && hasMark(data, '*'))
 }
+
+// beforeValue are bytes that a value can stand behind; the last three end the other
+// line breaks of YAML.
+const beforeValue = " \t\r\n[{,:?-\x85\xa8\xa9"
 
 // hasMark says whether mark stands where a value can begin, with a name after it.
 func hasMark(data []byte, mark byte) bool {
@@ -109,7 +146,7 @@ func hasMark(data []byte, mark byte) bool {
 		if i < 0 || i == len(rest)-1 {
 			return false
 		}
-		begins := i == 0 || strings.IndexByte(" \t\r\n[{,:?-", rest[i-1]) >= 0
+		begins := i == 0 || strings.IndexByte(beforeValue, rest[i-1]) >= 0
 		if begins && isNameByte(rest[i+1]) {
 			return true
 		}
@@ -128,16 +165,17 @@ func tooLong(data []byte) *Problem {
 	return &Problem{Kind: TooLarge, Message: fmt.Sprintf("larger than %d MiB, the most that is read as YAML", MaxSize>>20)}
 }
 
+const isTooLarge = " replaced this is larger than 16 MiB"
+
 func tooLarge(node *yaml.Node) *Problem {
-	problem := at(node, TooLarge, "with its aliases replaced this is larger than %d MiB", maxExpanded>>20)
+	problem := at(node, TooLarge, "with its aliases"+isTooLarge)
 	return &problem
 }
 
 // measure answers how large a document is when aliases are replaced. It takes time
 // in proportion to the text, not to what it stands for.
 func measure(root *yaml.Node) (int, *Problem) {
-	m := measurer{anchors: make(map[*yaml.Node]extent)}
-	measured, problem := m.node(root)
+	measured, problem := newMeasurer().node(root)
 	return measured.size, problem
 }
 
@@ -147,9 +185,13 @@ type extent struct{ size, depth int }
 type measurer struct {
 	// anchors are those that are measured; an alias stands behind its anchor.
 	anchors map[*yaml.Node]extent
+	// plain is the size of what has been measured with aliases left out.
+	plain int
 }
 
-func (m measurer) node(node *yaml.Node) (extent, *Problem) {
+func newMeasurer() *measurer { return &measurer{anchors: make(map[*yaml.Node]extent)} }
+
+func (m *measurer) node(node *yaml.Node) (extent, *Problem) {
 	if node.Kind == yaml.AliasNode {
 		known, ok := m.anchors[node.Alias]
 		if !ok {
@@ -159,6 +201,7 @@ func (m measurer) node(node *yaml.Node) (extent, *Problem) {
 		return known, nil
 	}
 	measured := extent{size: nodeSize + len(node.Value)}
+	m.plain += measured.size
 	for _, child := range node.Content {
 		below, problem := m.node(child)
 		if problem != nil {

@@ -191,8 +191,10 @@ func TestCheckAliases(t *testing.T) {
 			if err := fleetyaml.CheckAliases([]byte(text)); (err != nil) != withAliases {
 				t.Errorf("CheckAliases() = %v", err)
 			}
-			if err := fleetyaml.CheckAliases([]byte("kind: A\n---\n" + text)); (err != nil) != withAliases {
-				t.Errorf("CheckAliases() of a second document = %v", err)
+			for _, before := range []string{"kind: A\n---\n", "kind: A\n--- # B\n", "kind: A\r---\r", "{{ a\n---\n", "# \n----a: b\n"} {
+				if err := fleetyaml.CheckAliases([]byte(before + text)); (err != nil) != withAliases {
+					t.Errorf("CheckAliases() after %q = %v", before, err)
+				}
 			}
 		})
 	}
@@ -202,6 +204,7 @@ func TestCheckAliases(t *testing.T) {
 		"a long text":       "a: '&a *a'\n" + strings.Repeat("# a comment, & with * marks\n", 1_000_000),
 		"prose":             "a: Fish & chips, *bold*, 2 * 3\n",
 		"documents of some": strings.Repeat("a: &a [1]\nb: *a\n---\n", 1000),
+		"long documents":    strings.Repeat("a: &a [1]\nb: *a\nc: "+strings.Repeat("x", 3<<20)+"\n---\n", 10),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,6 +224,22 @@ func TestCheckAliases(t *testing.T) {
 		}
 		if err := fleetyaml.CheckAliases(text); err == nil {
 			t.Error("CheckAliases() takes a bomb")
+		}
+	})
+	t.Run("with line breaks that are rare", func(t *testing.T) {
+		t.Parallel()
+
+		text := strings.NewReplacer("\n", "\u2028", ": &", ":\u0085&").Replace(bombs()["a chain"])
+		if err := fleetyaml.CheckAliases([]byte(text)); err == nil {
+			t.Error("CheckAliases() takes a bomb")
+		}
+	})
+	t.Run("the line", func(t *testing.T) {
+		t.Parallel()
+
+		err := fleetyaml.CheckAliases([]byte("a: 1\n---\nb:\n- 2\n---\na: &a 1\nb: &b [*b]\n"))
+		if want := "7:8: *b stands within what it stands for"; err == nil || err.Error() != want {
+			t.Errorf("CheckAliases() = %v, want %s", err, want)
 		}
 	})
 	t.Run("all documents together", func(t *testing.T) {
