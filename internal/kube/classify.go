@@ -1,27 +1,29 @@
 package kube
 
 import (
-	"crypto/tls"
-	"crypto/x509"
+	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // Classify gives an error of a request to a cluster its type: a
 // *status.UnreachableError when no API server answered, a *status.DeniedError
-// when it refused. Any other error, nil included, stays as it is. A certificate
-// that is not trusted is an error of its own: somebody did answer.
+// when it refused. Any other error, nil included, stays as it is: a certificate
+// that is not trusted, as somebody did answer, credentials that could not be
+// had, as nobody was asked, and a request that was cancelled.
 func Classify(cluster string, err error) error {
 	switch {
-	case err == nil, isClassified(err), isUntrusted(err):
+	case err == nil, isClassified(err):
 		return err
-	case IsDenied(err):
+	case IsDenied(err), isUnwelcome(err):
 		return &status.DeniedError{Cluster: cluster, Err: err}
 	case isUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
@@ -42,30 +44,35 @@ func isClassified(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &denied)
 }
 
-func isUntrusted(err error) bool {
-	var (
-		verification *tls.CertificateVerificationError
-		authority    x509.UnknownAuthorityError
-		hostname     x509.HostnameError
-		invalid      x509.CertificateInvalidError
-	)
-	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid)
+// isUnwelcome says whether a server broke the connection off with a TLS alert,
+// which it does when it does not accept a client's certificate. The alert itself
+// has a type that crypto/tls keeps to itself; it is known by its operation
+// (crypto/tls/conn.go, readRecordOrCCS).
+func isUnwelcome(err error) bool {
+	operation, ok := errors.AsType[*net.OpError](err)
+	return ok && operation.Op == "remote error"
 }
 
 // isUnreachable knows failures of the network and answers of a gateway that
 // stands before the API server.
 func isUnreachable(err error) bool {
-	var answer apierrors.APIStatus
-	if errors.As(err, &answer) {
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
 		switch answer.Status().Code {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return true
 		}
 		return false
 	}
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	if request, ok := errors.AsType[*url.Error](err); ok && request.Timeout() {
+		return true
+	}
 	var (
-		request *url.Error
-		network net.Error
+		operation *net.OpError
+		lookup    *net.DNSError
 	)
-	return errors.As(err, &request) || errors.As(err, &network)
+	return errors.As(err, &operation) || errors.As(err, &lookup) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 )
 
 // Connection says how one cluster is reached: by Host, by the content of a
@@ -153,8 +153,13 @@ func (c Connection) contexts() []setting {
 	}
 }
 
-// restConfig reads kubeconfig files where the connection names them.
+// restConfig reads kubeconfig files where the connection or the environment
+// names them.
 func (c Connection) restConfig() (*rest.Config, error) {
+	c, err := c.filled()
+	if err != nil {
+		return nil, err
+	}
 	config, err := c.base()
 	if err != nil {
 		return nil, err
@@ -168,6 +173,9 @@ func (c Connection) restConfig() (*rest.Config, error) {
 	}
 	if c.TLSServerName != "" {
 		config.ServerName = c.TLSServerName
+	}
+	if c.ClusterCACertificate != "" {
+		config.Insecure, config.CAData, config.CAFile = false, []byte(c.ClusterCACertificate), ""
 	}
 	if c.Insecure {
 		config.Insecure, config.CAData, config.CAFile = true, nil, ""
@@ -192,42 +200,56 @@ func (c Connection) restConfig() (*rest.Config, error) {
 func (c Connection) base() (*rest.Config, error) {
 	switch {
 	case c.Host != "":
-		return c.direct(), nil
+		return c.direct()
 	case c.Kubeconfig != "":
 		config, err := clientcmd.Load([]byte(c.Kubeconfig))
 		if err != nil {
 			return nil, errors.New("kubeconfig cannot be read: it is no kubeconfig in YAML or JSON")
 		}
 		return c.fromContext(config, "the given kubeconfig")
-	case len(c.ConfigPaths) > 0:
-		return c.fromFiles(c.ConfigPaths)
 	}
-	return c.fromEnvironment()
+	return c.fromFiles(c.ConfigPaths)
 }
 
-func (c Connection) direct() *rest.Config {
+func (c Connection) direct() (*rest.Config, error) {
 	config := &rest.Config{
-		Host:            c.Host,
-		BearerToken:     c.Token,
-		BearerTokenFile: c.TokenFile,
-		Username:        c.Username,
-		Password:        c.Password,
+		Host:        secured(c.Host),
+		BearerToken: c.Token,
+		Username:    c.Username,
+		Password:    c.Password,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData:   []byte(c.ClusterCACertificate),
 			CertData: []byte(c.ClientCertificate),
 			KeyData:  []byte(c.ClientKey),
 		},
+	}
+	if c.TokenFile != "" {
+		path, err := expandHome(c.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		// As BearerTokenFile, client-go would want to read it now. It is read with
+		// the first request, and again after a minute or a 401.
+		config.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(path)))
 	}
 	if c.Exec != nil {
 		config.ExecProvider = &clientcmdapi.ExecConfig{
 			APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 		}
-		for name, value := range c.Exec.Env {
-			config.ExecProvider.Env = append(config.ExecProvider.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
+		for _, name := range sortedKeys(c.Exec.Env) {
+			config.ExecProvider.Env = append(config.ExecProvider.Env, clientcmdapi.ExecEnvVar{Name: name, Value: c.Exec.Env[name]})
 		}
 	}
-	return config
+	return config, nil
+}
+
+// secured completes an address without a scheme. Left to itself client-go would
+// send credentials to it in the clear unless a certificate is given as well.
+func secured(host string) string {
+	if strings.Contains(host, "://") {
+		return host
+	}
+	return "https://" + host
 }
 
 func (c Connection) fromFiles(paths []string) (*rest.Config, error) {
@@ -269,44 +291,4 @@ func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*res
 		return nil, fmt.Errorf("reading context %q of %s: %w", name, where, err)
 	}
 	return picked, nil
-}
-
-// fromEnvironment serves an entry that names no connection at all. The
-// variables are those of HashiCorp's kubernetes provider, and KUBECONFIG.
-func (c Connection) fromEnvironment() (*rest.Config, error) {
-	if host := os.Getenv("KUBE_HOST"); host != "" {
-		filled := c
-		filled.Host = host
-		filled.Token = os.Getenv("KUBE_TOKEN")
-		filled.Username, filled.Password = os.Getenv("KUBE_USER"), os.Getenv("KUBE_PASSWORD")
-		filled.ClusterCACertificate = os.Getenv("KUBE_CLUSTER_CA_CERT_DATA")
-		filled.ClientCertificate, filled.ClientKey = os.Getenv("KUBE_CLIENT_CERT_DATA"), os.Getenv("KUBE_CLIENT_KEY_DATA")
-		if err := filled.Validate(); err != nil {
-			return nil, fmt.Errorf("reading the connection from KUBE_HOST and other variables: %w", err)
-		}
-		return filled.direct(), nil
-	}
-	filled := c
-	if filled.ConfigContext == "" {
-		filled.ConfigContext = os.Getenv("KUBE_CTX")
-	}
-	for _, variable := range []string{"KUBE_CONFIG_PATHS", "KUBE_CONFIG_PATH", "KUBECONFIG"} {
-		if paths := filepath.SplitList(os.Getenv(variable)); len(paths) > 0 {
-			return filled.fromFiles(paths)
-		}
-	}
-	return nil, errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
-}
-
-// expandHome replaces a leading "~" by the home folder.
-func expandHome(path string) (string, error) {
-	rest, ok := strings.CutPrefix(path, "~")
-	if !ok || (rest != "" && rest[0] != '/') {
-		return path, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the home folder for %s: %w", path, err)
-	}
-	return filepath.Join(home, rest), nil
 }

@@ -1,0 +1,332 @@
+package kube_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// What Classify can make of an error.
+const (
+	unreachable = "unreachable"
+	denied      = "denied"
+	neither     = "neither"
+)
+
+func class(err error) string {
+	switch {
+	case errors.As(err, new(*status.UnreachableError)):
+		return unreachable
+	case errors.As(err, new(*status.DeniedError)):
+		return denied
+	}
+	return neither
+}
+
+func TestClassifyAnswers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		code   int32
+		reason metav1.StatusReason
+		want   string
+		is     func(error) bool
+	}{
+		"wrong credentials":  {code: http.StatusUnauthorized, reason: metav1.StatusReasonUnauthorized, want: denied, is: apierrors.IsUnauthorized},
+		"no right":           {code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, want: denied, is: apierrors.IsForbidden},
+		"not found":          {code: http.StatusNotFound, reason: metav1.StatusReasonNotFound, want: neither, is: apierrors.IsNotFound},
+		"exists":             {code: http.StatusConflict, reason: metav1.StatusReasonAlreadyExists, want: neither, is: apierrors.IsAlreadyExists},
+		"conflict":           {code: http.StatusConflict, reason: metav1.StatusReasonConflict, want: neither, is: apierrors.IsConflict},
+		"invalid":            {code: http.StatusUnprocessableEntity, reason: metav1.StatusReasonInvalid, want: neither, is: apierrors.IsInvalid},
+		"bad request":        {code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, want: neither, is: apierrors.IsBadRequest},
+		"too many":           {code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, want: neither, is: apierrors.IsTooManyRequests},
+		"webhook fails":      {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: neither, is: apierrors.IsInternalError},
+		"gateway: no server": {code: http.StatusBadGateway, want: unreachable},
+		"starting or ending": {code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, want: unreachable, is: apierrors.IsServiceUnavailable},
+		"gateway: too late":  {code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, want: unreachable, is: apierrors.IsTimeout},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, refuse(test.code, test.reason))
+			_, err := connect(t, to(server)).UID(t.Context())
+			got := kube.Classify("c1", fmt.Errorf("doing something: %w", err))
+			if class(got) != test.want {
+				t.Errorf("%v is %s, want %s", got, class(got), test.want)
+			}
+			if test.is != nil && !test.is(got) {
+				t.Errorf("%v lost what the API server said", got)
+			}
+			if again := kube.Classify("c2", got); again.Error() != got.Error() {
+				t.Errorf("classifying twice gives %v, want %v", again, got)
+			}
+		})
+	}
+}
+
+func TestClassifyConnections(t *testing.T) {
+	t.Parallel()
+	trustedByNobody, _ := pair(t, "another authority", time.Hour)
+	certificate, secret := pair(t, "client", time.Hour)
+	expiredCertificate, expiredKey := pair(t, "expired", -time.Minute)
+	expired, err := tls.X509KeyPair([]byte(expiredCertificate), []byte(expiredKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		connection func(*testing.T) kube.Connection
+		ctx        func(context.Context) (context.Context, context.CancelFunc)
+		want       string
+		is         any  // the error that is in it
+		once       bool // ask without client-go's retries, which take 10 s
+	}{
+		"nothing listens": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				server := httptest.NewTLSServer(http.NotFoundHandler())
+				server.Close()
+				return to(server)
+			},
+			want: unreachable,
+		},
+		"hangs": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+				connection.RequestTimeout = 50 * time.Millisecond
+				return connection
+			},
+			want: unreachable,
+		},
+		"takes the connection and says nothing": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return kube.Connection{Host: "https://" + listen(t, func(net.Conn) {}), Token: "t", Insecure: true, RequestTimeout: 50 * time.Millisecond}
+			},
+			want: unreachable,
+		},
+		"hangs up during the handshake": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return kube.Connection{Host: "https://" + listen(t, hangUp), Token: "t", Insecure: true}
+			},
+			want: unreachable, once: true,
+		},
+		"a deadline passes": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			},
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 50*time.Millisecond)
+			},
+			want: unreachable,
+		},
+		"is cancelled": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return to(serve(t, answerUID))
+			},
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				cancel()
+				return ctx, cancel
+			},
+			want: neither,
+		},
+		"is cancelled on the way": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return to(serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			},
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(50*time.Millisecond, cancel)
+				return ctx, cancel
+			},
+			want: neither,
+		},
+		"unknown authority": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, answerUID))
+				connection.ClusterCACertificate = trustedByNobody
+				return connection
+			},
+			want: neither, is: new(x509.UnknownAuthorityError),
+		},
+		"certificate for another name": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, answerUID))
+				connection.TLSServerName = "wrong.example.org"
+				return connection
+			},
+			want: neither, is: new(x509.HostnameError),
+		},
+		"expired certificate": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serveWith(t, &tls.Config{Certificates: []tls.Certificate{expired}, MinVersion: tls.VersionTLS12}, answerUID))
+				connection.ClusterCACertificate = expiredCertificate
+				return connection
+			},
+			want: neither, is: new(x509.CertificateInvalidError),
+		},
+		"client certificate refused": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				server := serveWith(t, &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}, answerUID)
+				return kube.Connection{Host: server.URL, ClientCertificate: certificate, ClientKey: secret, ClusterCACertificate: trusted(server)}
+			},
+			want: denied,
+		},
+		"no TLS there": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				server := httptest.NewServer(http.HandlerFunc(answerUID))
+				t.Cleanup(server.Close)
+				return kube.Connection{Host: "https://" + server.Listener.Addr().String(), Token: "t", Insecure: true}
+			},
+			want: neither,
+		},
+		"proxy does not answer": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, answerUID))
+				proxy := httptest.NewServer(http.NotFoundHandler())
+				proxy.Close()
+				connection.ProxyURL = proxy.URL
+				return connection
+			},
+			want: unreachable,
+		},
+		"token file missing": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, answerUID))
+				connection.Token, connection.TokenFile = "", t.TempDir()+"/none"
+				return connection
+			},
+			want: neither,
+		},
+		"exec command missing": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				connection := to(serve(t, answerUID))
+				connection.Token = ""
+				connection.Exec = &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: t.TempDir() + "/none"}
+				return connection
+			},
+			want: neither,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			if test.ctx != nil {
+				limited, cancel := test.ctx(ctx)
+				defer cancel()
+				ctx = limited
+			}
+			client := connect(t, test.connection(t))
+			ask := client.UID
+			if test.once {
+				ask = func(ctx context.Context) (string, error) { return askOnce(ctx, t, client) }
+			}
+			_, err := ask(ctx)
+			if err == nil {
+				t.Fatal("the cluster answers")
+			}
+			got := kube.Classify("c1", err)
+			if class(got) != test.want {
+				t.Errorf("%v is %s, want %s", got, class(got), test.want)
+			}
+			if test.is != nil && !errors.As(got, test.is) {
+				t.Errorf("%v holds no %T", got, test.is)
+			}
+		})
+	}
+}
+
+func TestClassifyLeavesOtherErrors(t *testing.T) {
+	t.Parallel()
+	if err := kube.Classify("c1", nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	plain := errors.New("the chart is broken")
+	if err := kube.Classify("c1", plain); !errors.Is(err, plain) || class(err) != neither {
+		t.Errorf("%v became %v", plain, err)
+	}
+	// A deadline that passed while nobody was asked says nothing of a cluster.
+	if err := kube.Classify("c1", fmt.Errorf("waiting: %w", context.DeadlineExceeded)); class(err) != neither {
+		t.Errorf("the deadline became %v", err)
+	}
+	lookup := &url.Error{Op: "Get", URL: "https://x", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}
+	if err := kube.Classify("c1", lookup); class(err) != unreachable {
+		t.Errorf("%v is %s, want %s", lookup, class(err), unreachable)
+	}
+}
+
+// listen takes connections, hands them to a function and keeps them open.
+func listen(t *testing.T, handle func(net.Conn)) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepting := make(chan struct{})
+	go func() {
+		defer close(accepting)
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer hangUp(connection)
+			handle(connection)
+		}
+	}()
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+		<-accepting
+	})
+	return listener.Addr().String()
+}
+
+// hangUp may be called twice.
+func hangUp(connection net.Conn) { _ = connection.Close() }
+
+func askOnce(ctx context.Context, t *testing.T, client *kube.Client) (string, error) {
+	t.Helper()
+	config, err := client.ToRESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := http.Client{Transport: config.Transport, Timeout: config.Timeout}
+	response, err := caller.Do(request)
+	if err != nil {
+		return "", err
+	}
+	return response.Status, response.Body.Close()
+}

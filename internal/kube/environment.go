@@ -1,0 +1,70 @@
+package kube
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// errNoConnection is the answer when neither an entry nor the environment names
+// a connection.
+var errNoConnection = errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
+
+// filled completes a connection that names no place to connect to by what the
+// environment says. The variables are those of HashiCorp's kubernetes provider,
+// and KUBECONFIG. A setting that the connection has itself wins.
+func (c Connection) filled() (Connection, error) {
+	if len(given(c.places())) > 0 {
+		return c, nil
+	}
+	filled := c
+	fill := func(setting *string, variable string) { *setting = cmp.Or(*setting, os.Getenv(variable)) }
+	fill(&filled.ProxyURL, "KUBE_PROXY_URL")
+	fill(&filled.TLSServerName, "KUBE_TLS_SERVER_NAME")
+	fill(&filled.ClusterCACertificate, "KUBE_CLUSTER_CA_CERT_DATA")
+	if insecure := os.Getenv("KUBE_INSECURE"); insecure != "" && !c.Insecure {
+		var err error
+		if filled.Insecure, err = strconv.ParseBool(insecure); err != nil {
+			return c, errors.New("KUBE_INSECURE is neither true nor false")
+		}
+	}
+	// A context is one of a kubeconfig.
+	if os.Getenv("KUBE_HOST") != "" && len(given(c.contexts())) == 0 {
+		fill(&filled.Host, "KUBE_HOST")
+		fill(&filled.Token, "KUBE_TOKEN")
+		fill(&filled.Username, "KUBE_USER")
+		fill(&filled.Password, "KUBE_PASSWORD")
+		fill(&filled.ClientCertificate, "KUBE_CLIENT_CERT_DATA")
+		fill(&filled.ClientKey, "KUBE_CLIENT_KEY_DATA")
+	} else {
+		fill(&filled.ConfigContext, "KUBE_CTX")
+		fill(&filled.ConfigContextCluster, "KUBE_CTX_CLUSTER")
+		fill(&filled.ConfigContextAuthInfo, "KUBE_CTX_AUTH_INFO")
+		paths := cmp.Or(os.Getenv("KUBE_CONFIG_PATHS"), os.Getenv("KUBE_CONFIG_PATH"), os.Getenv("KUBECONFIG"))
+		if paths == "" {
+			return c, errNoConnection
+		}
+		filled.ConfigPaths = filepath.SplitList(paths)
+	}
+	if err := filled.Validate(); err != nil {
+		return c, fmt.Errorf("reading the connection from variables of the environment (KUBE_HOST and others): %w", err)
+	}
+	return filled, nil
+}
+
+// expandHome replaces a leading "~" by the home folder.
+func expandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || (rest != "" && rest[0] != '/') {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the home folder for %s: %w", path, err)
+	}
+	return filepath.Join(home, rest), nil
+}
