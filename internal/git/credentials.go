@@ -2,19 +2,17 @@ package git
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
-	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// Credentials open the repositories below one URL prefix. Over HTTP a Token or
-// a Password is sent, over SSH an SSHPrivateKey or a Password is used.
+// Credentials open the repositories below one URL prefix. Over HTTP a GitHubApp,
+// a Token or a Password is sent, over SSH an SSHPrivateKey or a Password is used.
 type Credentials struct {
 	// Username; with a Token, or over SSH, it may be empty.
 	Username string
@@ -22,6 +20,8 @@ type Credentials struct {
 	// Token is an access token of GitHub, GitLab, Bitbucket, Gitea or Azure
 	// DevOps, sent as a password.
 	Token string
+	// GitHubApp signs in as an installation of a GitHub App, nil for none.
+	GitHubApp *App
 
 	// SSHPrivateKey in PEM. Without key and password the SSH agent is asked.
 	SSHPrivateKey string
@@ -42,17 +42,14 @@ type Credentials struct {
 // one; GitHub, GitLab, Gitea and Azure DevOps take any.
 const tokenUsername = "x-token-auth" //nolint:gosec // A name, no secret.
 
-// responseTimeout bounds the wait for the first byte of an answer; a large
-// repository may take its server minutes to pack.
-const responseTimeout = 5 * time.Minute
-
 // account is how one URL prefix is accessed.
 type account struct {
 	prefix      string // As configured; "" for no credentials.
 	at          location
 	credentials Credentials
-	http        transport.Transport
-	err         error // Why the account cannot be used.
+	transport   *http.Transport
+	app         *installation // nil without a GitHubApp.
+	err         error         // Why the account cannot be used over HTTP.
 }
 
 // access finds the account for a URL. The longest prefix comes first.
@@ -63,15 +60,13 @@ type access struct {
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", Credentials{}), cacheDir: config.CacheDir}
+	a := access{anonymous: newAccount("", location{}, Credentials{}), cacheDir: config.CacheDir}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {
 			continue // It covers nothing; ValidatePrefix says so where it is configured.
 		}
-		next := newAccount(prefix, credentials)
-		next.at = at
-		a.accounts = append(a.accounts, next)
+		a.accounts = append(a.accounts, newAccount(prefix, at, credentials))
 	}
 	slices.SortFunc(a.accounts, func(a, b account) int {
 		return cmp.Or(
@@ -99,21 +94,26 @@ func (a access) of(at location) account {
 	return a.anonymous
 }
 
-func newAccount(prefix string, credentials Credentials) account {
-	a := account{prefix: prefix, credentials: credentials}
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+// close ends connections that are kept for later.
+func (a access) close() {
+	for _, one := range append(a.accounts, a.anonymous) {
+		one.transport.CloseIdleConnections()
 	}
-	base = base.Clone()
-	base.ResponseHeaderTimeout = responseTimeout
-	if a.credentials.CABundle != "" || a.credentials.InsecureSkipTLSVerify {
-		base.TLSClientConfig, a.err = a.credentials.tls()
+}
+
+func newAccount(prefix string, at location, credentials Credentials) account {
+	a := account{prefix: prefix, at: at, credentials: credentials}
+	// The default one takes proxies from the environment.
+	a.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if base, ok := http.DefaultTransport.(*http.Transport); ok {
+		a.transport = base.Clone()
 	}
-	// Its own client, not go-git's registry of protocols, which is shared by the
-	// whole process.
-	a.http = githttp.NewClientWithOptions(&http.Client{Transport: base},
-		&githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
+	if credentials.CABundle != "" || credentials.InsecureSkipTLSVerify {
+		a.transport.TLSClientConfig, a.err = credentials.tls()
+	}
+	if credentials.GitHubApp != nil && a.err == nil {
+		a.app, a.err = newInstallation(*credentials.GitHubApp, at, a.transport)
+	}
 	return a
 }
 
@@ -138,17 +138,22 @@ func (c Credentials) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// basic is what an HTTP server is sent, nil for nothing.
-func (c Credentials) basic(user string) transport.AuthMethod {
-	username := cmp.Or(c.Username, user)
-	switch {
+// basic is the username and password that an HTTP server is sent, ok is false
+// for none. user is the one that the URL names.
+func (a account) basic(ctx context.Context, user string) (username, password string, ok bool, err error) {
+	username = cmp.Or(a.credentials.Username, user)
+	switch c := a.credentials; {
+	case a.app != nil:
+		token, err := a.app.token(ctx)
+		if err != nil {
+			return "", "", false, fmt.Errorf("signing in as GitHub App %s: %w", c.GitHubApp.ID, err)
+		}
+		return appUsername, token, true, nil
 	case c.Token != "":
-		return &githttp.BasicAuth{Username: cmp.Or(username, tokenUsername), Password: c.Token}
+		return cmp.Or(username, tokenUsername), c.Token, true, nil
 	case c.Password != "" && username == "":
 		// As Fleet does (pkg/git of rancher/fleet, cloner.go).
-		return &githttp.BasicAuth{Username: c.Password}
-	case username != "":
-		return &githttp.BasicAuth{Username: username, Password: c.Password}
+		return c.Password, "", true, nil
 	}
-	return nil
+	return username, a.credentials.Password, username != "", nil
 }

@@ -1,8 +1,13 @@
 package git
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"time"
+
+	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 // UnsupportedURLError says that an address cannot be read by this provider.
@@ -13,6 +18,17 @@ type UnsupportedURLError struct {
 
 func (e *UnsupportedURLError) Error() string {
 	return fmt.Sprintf("%s cannot be read as a git repository: %s", e.URL, e.Reason)
+}
+
+// ObjectFormatError says that a repository names its objects by another hash
+// than SHA-1.
+type ObjectFormatError struct {
+	URL    string // Without credentials.
+	Format string // For example "sha256".
+}
+
+func (e *ObjectFormatError) Error() string {
+	return fmt.Sprintf("%s uses the object format %s, and only sha1 can be read; read a copy of the repository in that format, or a local checkout with directory", e.URL, e.Format)
 }
 
 // AuthenticationError says that a server wants other credentials, or that those
@@ -42,11 +58,17 @@ type RepositoryNotFoundError struct {
 	// Prefix of the credentials that were used, "" when none are configured for
 	// this URL.
 	Prefix string
+	// Message is what an SSH server said, a line or "".
+	Message string
 }
 
 func (e *RepositoryNotFoundError) Error() string {
-	return fmt.Sprintf("repository %s does not exist or may not be seen with these credentials (servers answer both alike); check the URL, then: %s",
-		e.URL, adviseCredentials(e.Prefix))
+	said := ""
+	if e.Message != "" {
+		said = fmt.Sprintf(" (the server says: %s)", e.Message)
+	}
+	return fmt.Sprintf("repository %s does not exist or may not be seen with these credentials, servers answer both alike%s; check the URL, then: %s",
+		e.URL, said, adviseCredentials(e.Prefix))
 }
 
 func adviseCredentials(prefix string) string {
@@ -80,30 +102,132 @@ func (e *RevisionNotFoundError) Error() string {
 
 func (e *RevisionNotFoundError) Unwrap() error { return e.Err }
 
+// refusal is a server's no to one request; another one may be granted.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return "the server refused: " + e.text }
+
 // UnreachableError says that a server did not answer, or not as a git server
 // does. It says nothing about the repository.
 type UnreachableError struct {
-	URL string // Without credentials.
-	Err error
+	URL    string // Without credentials.
+	Status int    // Of an HTTP answer; 0 if there was none.
+	Err    error
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("reading from %s: %v; check the URL, the network, proxy settings and certificates, and try again", e.URL, e.Err)
+	return fmt.Sprintf("reading from %s: %v; check the URL, the network and proxy settings, and try again", e.URL, e.Err)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// HostKeyError says that the key of an SSH server could not be verified.
-type HostKeyError struct {
+// TimeoutError says that a server was connected to and then fell silent.
+type TimeoutError struct {
+	URL   string        // Without credentials.
+	After time.Duration // How long nothing arrived.
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("reading from %s: nothing has arrived for %s; check the server, the network and proxy settings, and try again", e.URL, e.After)
+}
+
+// Timeout marks the error as one of time, as net.Error does.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// CertificateError says that the TLS certificate of a server, or of a proxy
+// before it, is not trusted.
+type CertificateError struct {
 	URL string // Without credentials.
 	Err error
 }
 
+func (e *CertificateError) Error() string {
+	return fmt.Sprintf("verifying the certificate of %s: %v; give the certificate of the authority that signed it in ca_bundle of the matching entry of the provider's git map", e.URL, e.Err)
+}
+
+func (e *CertificateError) Unwrap() error { return e.Err }
+
+// MovedError says that a server sends readers of a repository to another
+// address, where it cannot be read.
+type MovedError struct {
+	URL string // Without credentials.
+	To  string // The new address, without credentials and query.
+	// Err is why it cannot be read there.
+	Err error
+}
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("%s redirects to %s, and the credentials for the one are not sent to the other: %v; if the repository has moved, change the URL to the new address",
+		e.URL, e.To, e.Err)
+}
+
+func (e *MovedError) Unwrap() error { return e.Err }
+
+// HostKeyError says that an SSH server showed another key than is known of it.
+type HostKeyError struct {
+	URL         string // Without credentials.
+	Fingerprint string // Of the key it showed, for example "SHA256:…"; "" when it showed none.
+	Err         error
+}
+
 func (e *HostKeyError) Error() string {
-	return fmt.Sprintf("verifying the host key of %s: %v; give the server's key in known_hosts of the matching entry of the provider's git map", e.URL, e.Err)
+	return fmt.Sprintf("verifying the host key of %s: %v%s; somebody may be between you and the server, or its key was changed: compare with what its owner publishes, then correct known_hosts",
+		e.URL, e.Err, showFingerprint(e.Fingerprint))
 }
 
 func (e *HostKeyError) Unwrap() error { return e.Err }
+
+// UnknownHostError says that no key is known of an SSH server.
+type UnknownHostError struct {
+	URL         string // Without credentials.
+	Fingerprint string // Of the key it showed, for example "SHA256:…"; "" when it was not asked.
+	Err         error
+}
+
+func (e *UnknownHostError) Error() string {
+	return fmt.Sprintf("verifying the host key of %s: %v%s; compare with what the server's owner publishes, and give the key in known_hosts of the matching entry of the provider's git map",
+		e.URL, e.Err, showFingerprint(e.Fingerprint))
+}
+
+func (e *UnknownHostError) Unwrap() error { return e.Err }
+
+func showFingerprint(fingerprint string) string {
+	if fingerprint == "" {
+		return ""
+	}
+	return " (the server showed " + fingerprint + ")"
+}
+
+func explainHostKey(at location, fingerprint string, err error) error {
+	if mismatch, ok := errors.AsType[*knownhosts.KeyError](err); ok && len(mismatch.Want) == 0 {
+		return &UnknownHostError{URL: at.String(), Fingerprint: fingerprint, Err: err}
+	}
+	return &HostKeyError{URL: at.String(), Fingerprint: fingerprint, Err: err}
+}
+
+// PackError says that what a server sent of a repository ended too early or is
+// damaged.
+type PackError struct {
+	URL      string // Without credentials.
+	Received int64  // Bytes.
+	Err      error
+}
+
+func (e *PackError) Error() string {
+	return fmt.Sprintf("downloading from %s: what arrived is cut off or damaged (%d bytes): %v; try again", e.URL, e.Received, e.Err)
+}
+
+func (e *PackError) Unwrap() error { return e.Err }
+
+// SizeError says that a repository is larger than is allowed.
+type SizeError struct {
+	URL   string // Without credentials.
+	Limit int64  // Bytes.
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("downloading from %s: it takes more than %d MiB; keep large files and their history in another repository, or read a local checkout with directory", e.URL, e.Limit>>20)
+}
 
 // LFSPointerError says that a file stands in git only as a pointer to Git LFS,
 // which is not supported.
@@ -113,6 +237,50 @@ func (e *LFSPointerError) Error() string {
 	return "the file is kept in Git LFS, which is not supported; commit the file itself, or keep it out of the bundle with .fleetignore"
 }
 
+// SubmoduleError says which submodule could not be read.
+type SubmoduleError struct {
+	Path string // In the repository that holds it.
+	Err  error
+}
+
+func (e *SubmoduleError) Error() string {
+	return fmt.Sprintf("reading submodule %s: %v", e.Path, e.Err)
+}
+
+func (e *SubmoduleError) Unwrap() error { return e.Err }
+
 // ErrOutsideTree is the cause of the error for a symbolic link whose target is
 // not inside the repository.
 var ErrOutsideTree = errors.New("the symbolic link leads out of the repository")
+
+// known says whether an error already has a type of this package.
+func known(err error) bool {
+	switch {
+	case isA[*AuthenticationError](err), isA[*RepositoryNotFoundError](err), isA[*UnreachableError](err),
+		isA[*MovedError](err), isA[*HostKeyError](err), isA[*UnknownHostError](err), isA[*PackError](err),
+		isA[*SizeError](err), isA[*ObjectFormatError](err), isA[*refusal](err), isA[*storeError](err):
+		return true
+	}
+	return false
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// explain gives an error of a conversation its type. ctx is that of a watch.
+func explain(ctx context.Context, at location, life *watch, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+		return &TimeoutError{URL: at.String(), After: life.patience}
+	} else if cause != nil {
+		return fmt.Errorf("reading from %s: %w", at, cause)
+	}
+	if isA[*tls.CertificateVerificationError](err) && !isA[*AuthenticationError](err) {
+		return &CertificateError{URL: at.String(), Err: err}
+	}
+	if known(err) {
+		return err
+	}
+	return &UnreachableError{URL: at.String(), Err: err}
+}

@@ -7,21 +7,12 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-const (
-	// deepened is how many generations of a branch are fetched in search of a
-	// commit before all of them are.
-	deepened = 50
-	// largeObject is the size in bytes from which objects are streamed from disk.
-	largeObject = 1 << 20
-	// objectCache is the size in bytes of what is kept inflated per repository.
-	objectCache = 8 << 20
-)
+// deepened is how many generations of a branch are fetched in search of a commit
+// before all of them are.
+const deepened = 50
 
 // Fetch answers the files of a commit, which is named by all of its 40
 // hexadecimal digits. They are read from disk when they are opened, until the
@@ -33,7 +24,7 @@ const (
 // leads out of the repository fails with ErrOutsideTree, reading a Git LFS
 // pointer with *LFSPointerError.
 //
-// Errors: as those of Resolve.
+// Errors: as those of Resolve, *PackError, *SizeError.
 func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
 	at, err := parseLocation(repo)
 	if err != nil {
@@ -92,14 +83,12 @@ func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, h
 	if err != nil {
 		return fmt.Errorf("fetching commit %s of %s: making a temporary folder: %w", commit, at, err)
 	}
-	storage := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCache),
-		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
-	objects, err := c.fetchInto(ctx, storage, at, commit, hint)
+	objects, err := c.fetchInto(ctx, dir, at, commit, hint)
 	if err == nil {
 		err = c.keep(key, objects)
 	}
 	if err != nil {
-		return errors.Join(err, storage.Close(), os.RemoveAll(dir))
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	return nil
 }
@@ -124,7 +113,7 @@ func (c *Client) keep(key string, objects *objects) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return errClosed
+		return errors.Join(errClosed, objects.close())
 	}
 	c.trees[key] = objects
 	return nil
@@ -132,7 +121,7 @@ func (c *Client) keep(key string, objects *objects) error {
 
 // fetchInto goes from the smallest request to the largest until one of them
 // brings the commit.
-func (c *Client) fetchInto(ctx context.Context, storage *filesystem.Storage, at location, commit plumbing.Hash, hint Ref) (*objects, error) {
+func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit plumbing.Hash, hint Ref) (*objects, error) {
 	missing := &RevisionNotFoundError{Repo: at.String(), Revision: "commit " + commit.String()}
 	session, err := c.connect(ctx, at)
 	if errors.Is(err, errEmptyRepository) {
@@ -145,21 +134,30 @@ func (c *Client) fetchInto(ctx context.Context, storage *filesystem.Storage, at 
 	defer func() { session.close() }()
 	for i, request := range session.requests(commit, hint) {
 		if i > 0 { // Over SSH a session ends with its first pack.
+			next, err := c.connect(ctx, at)
+			if err != nil {
+				return nil, err
+			}
 			session.close()
-			if session, err = c.connect(ctx, at); err != nil {
-				return nil, err
-			}
+			session = next
 		}
-		if err := session.fetch(ctx, request, storage); err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
+		pack, err := session.fetch(ctx, request, dir)
+		if isA[*refusal](err) {
 			missing.Err = errors.Join(missing.Err, err)
 			continue // A server that refuses one request may grant the next.
 		}
-		objects, err := newObjects(storage, commit)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := newObjects(pack, commit)
+		if err == nil {
+			return objects, nil
+		}
+		if err := errors.Join(pack.close(), pack.remove()); err != nil {
+			return nil, err
+		}
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return objects, err
+			return nil, fmt.Errorf("reading what %s sent: %w", at, err)
 		}
 	}
 	return nil, missing

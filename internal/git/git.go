@@ -3,6 +3,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,12 @@ import (
 	"os"
 	"regexp"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 )
 
-// parallelFetches bounds memory: go-git inflates what a pack holds while it
-// makes its index.
+// parallelFetches bounds memory and what servers are asked at once.
 const parallelFetches = 2
 
 // Config is what a Client is made from. Its zero value reads public
@@ -29,6 +30,16 @@ type Config struct {
 	// CacheDir is where the temporary folder of the Client is made; "" is the
 	// machine's own place for such.
 	CacheDir string
+	// MaxSize is how many bytes one fetch may take, 2 GiB if it is 0.
+	MaxSize int64
+	// StallTimeout is how long a server may send nothing, two minutes if it is 0.
+	StallTimeout time.Duration
+}
+
+// limits bound what a server may do.
+type limits struct {
+	size  int64
+	stall time.Duration
 }
 
 // Ref names what to read of a repository: the head of a Branch, or a Revision,
@@ -44,6 +55,7 @@ type Ref = struct {
 // It is safe for concurrent use.
 type Client struct {
 	access   access
+	limits   limits
 	cacheDir string
 
 	fetching singleflight.Group
@@ -59,7 +71,11 @@ type Client struct {
 // first Fetch.
 func New(config Config) *Client {
 	return &Client{
-		access:   newAccess(config),
+		access: newAccess(config),
+		limits: limits{
+			size:  cmp.Or(config.MaxSize, defaultMaxSize),
+			stall: cmp.Or(config.StallTimeout, defaultStallTimeout),
+		},
 		cacheDir: config.CacheDir,
 		slots:    make(chan struct{}, parallelFetches),
 		trees:    make(map[string]*objects),
@@ -77,6 +93,7 @@ func (c *Client) Close() error {
 		failures = append(failures, tree.close())
 	}
 	clear(c.trees)
+	c.access.close()
 	if c.dir != "" {
 		failures = append(failures, os.RemoveAll(c.dir))
 	}
@@ -90,9 +107,10 @@ var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // Resolve answers the commit, 40 hexadecimal digits, that ref is now. A
 // revision which is a full commit is answered as it is, without a request.
 //
-// Errors: *UnsupportedURLError, *AuthenticationError, *HostKeyError,
-// *RepositoryNotFoundError, *RevisionNotFoundError, *UnreachableError, or that
-// of ctx.
+// Errors: *UnsupportedURLError, *AuthenticationError, *CertificateError,
+// *HostKeyError, *UnknownHostError, *RepositoryNotFoundError, *MovedError,
+// *ObjectFormatError, *RevisionNotFoundError, *TimeoutError, *UnreachableError,
+// or that of ctx.
 func (c *Client) Resolve(ctx context.Context, repo string, ref Ref) (string, error) {
 	at, err := parseLocation(repo)
 	if err != nil {

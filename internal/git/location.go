@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"net"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -65,12 +66,17 @@ func refuse(endpoint *transport.Endpoint) string {
 	if strings.ContainsAny(endpoint.Path, "?#") {
 		return "it has a query or a fragment; choose a branch, tag or commit with branch or revision"
 	}
-	// Credentials are chosen by path. A server that takes "/acme/../evil" for
-	// "/evil" must not get those of acme.
-	if strings.ContainsAny(endpoint.Path, `%\`) || slices.Contains(strings.Split(endpoint.Path, "/"), "..") {
+	if climbs(endpoint.Path) {
 		return `its path must not hold "..", "%" or "\"`
 	}
 	return ""
+}
+
+// climbs says whether a server may take a path for another one than it looks
+// like. Credentials are chosen by path: a server that takes "/acme/../evil" for
+// "/evil" must not get those of acme.
+func climbs(path string) bool {
+	return strings.ContainsAny(path, `%\`) || slices.Contains(strings.Split(path, "/"), "..")
 }
 
 func defaultPort(scheme string) int {
@@ -101,17 +107,17 @@ func (l location) address() string {
 	if l.port == defaultPort(l.scheme) {
 		return l.host
 	}
+	return l.hostPort()
+}
+
+// hostPort is what is dialled.
+func (l location) hostPort() string {
 	return net.JoinHostPort(strings.Trim(l.host, "[]"), strconv.Itoa(l.port))
 }
 
-// endpoint is what go-git needs. It is made anew for every session, because
-// go-git changes it when it is redirected. The user goes into the credentials.
-func (l location) endpoint() *transport.Endpoint {
-	endpoint := &transport.Endpoint{Protocol: l.scheme, Host: l.host, Port: l.port, Path: l.path}
-	if l.scheme == "ssh" {
-		endpoint.User = l.user
-	}
-	return endpoint
+// url is the address for an HTTP client, without the user.
+func (l location) url() string {
+	return (&url.URL{Scheme: l.scheme, Host: l.address(), Path: strings.TrimRight(l.path, "/")}).String()
 }
 
 // covers says whether l, taken as a prefix, covers other.

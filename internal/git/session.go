@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,117 +10,79 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
-	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 )
 
 var errEmptyRepository = errors.New("the repository is empty")
+
+// wire carries one conversation with git-upload-pack (gitprotocol-pack(5),
+// version 0).
+type wire interface {
+	// advertise answers what the server says first: its refs and what it can do.
+	advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error)
+	// ask sends one request.
+	ask(ctx context.Context, content []byte) (io.ReadCloser, error)
+	close()
+}
 
 // session is one conversation with a server, which has said what refs it has.
 // Over SSH it ends with the first pack.
 type session struct {
 	at     location
-	prefix string
-	wire   transport.UploadPackSession
+	prefix string // Of the credentials used.
+	wire   wire
+	limits limits
 	refs   *packp.AdvRefs
 }
 
 // connect starts a session. Errors are those of Resolve, or
 // errEmptyRepository.
 func (c *Client) connect(ctx context.Context, at location) (*session, error) {
-	by := c.access.of(at)
-	wire, err := c.access.dial(ctx, at, by)
-	if err != nil {
-		return nil, err
+	ctx, life := newWatch(ctx, c.limits.stall)
+	defer life.stop()
+	s := &session{at: at, prefix: c.access.of(at).prefix, limits: c.limits}
+	var err error
+	if s.wire, err = c.access.dial(ctx, at); err != nil {
+		return nil, explain(ctx, at, life, err)
 	}
-	s := &session{at: at, prefix: by.prefix, wire: wire}
-	if s.refs, err = wire.AdvertisedReferencesContext(ctx); err != nil {
+	if s.refs, err = s.advertised(ctx, life); err != nil {
 		s.close()
-		return nil, s.explain(ctx, err)
+		return nil, err
 	}
 	return s, nil
 }
 
-func (a access) dial(ctx context.Context, at location, by account) (transport.UploadPackSession, error) {
+func (a access) dial(ctx context.Context, at location) (wire, error) {
 	if at.scheme == "ssh" {
-		return a.dialSSH(ctx, at, by)
+		return a.dialSSH(ctx, at, a.of(at))
 	}
-	if by.err != nil {
-		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: by.err}
-	}
-	auth := by.credentials.basic(at.user)
-	wire, err := by.http.NewUploadPackSession(at.endpoint(), auth)
-	if err != nil {
-		return nil, &UnreachableError{URL: at.String(), Err: err}
-	}
-	return wire, nil
+	return a.dialHTTP(at), nil
 }
 
-// dialSSH does in another goroutine what go-git cannot be told to stop.
-func (a access) dialSSH(ctx context.Context, at location, by account) (transport.UploadPackSession, error) {
-	login, err := a.sshLogin(at, by)
-	if err != nil {
-		return nil, err
-	}
-	type outcome struct {
-		wire transport.UploadPackSession
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		wire, err := gitssh.DefaultClient.NewUploadPackSession(at.endpoint(), login)
-		done <- outcome{wire, err}
-	}()
-	select {
-	case <-ctx.Done():
-		go func() {
-			if late := <-done; late.err == nil {
-				_ = late.wire.Close()
-			}
-		}()
-		return nil, fmt.Errorf("connecting to %s: %w", at, context.Cause(ctx))
-	case o := <-done:
-		switch {
-		case o.err == nil:
-			return o.wire, nil
-		case login.hostKeyErr != nil:
-			return nil, &HostKeyError{URL: at.String(), Err: login.hostKeyErr}
-		case login.verified:
-			return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: o.err}
-		}
-		return nil, &UnreachableError{URL: at.String(), Err: o.err}
-	}
-}
+func (s *session) close() { s.wire.close() }
 
-func (s *session) close() { _ = s.wire.Close() }
-
-// explain turns an error of go-git into one of this package.
-func (s *session) explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("reading from %s: %w", s.at, cause)
+func (s *session) advertised(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+	refs, err := s.wire.advertise(ctx, life)
+	if malformed, ok := errors.AsType[*packp.ErrUnexpectedData](err); ok && bytes.Contains(malformed.Data, []byte("object-format=sha256")) {
+		return nil, &ObjectFormatError{URL: s.at.String(), Format: "sha256"}
 	}
-	// These two do not unwrap.
-	if wrapped, ok := errors.AsType[*plumbing.UnexpectedError](err); ok {
-		err = wrapped.Err
-	}
-	if wrapped, ok := errors.AsType[*plumbing.PermanentError](err); ok {
-		err = wrapped.Err
+	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
+		// git and JGit answer so for a repository that they do not serve.
+		return nil, &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.prefix, Message: note(said.Text)}
 	}
 	switch {
-	case errors.Is(err, transport.ErrEmptyRemoteRepository):
-		return errEmptyRepository
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		// Not wrapped: the text holds whatever page the server answered.
-		return &AuthenticationError{URL: s.at.String(), Prefix: s.prefix}
-	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.prefix}
+	case errors.Is(err, packp.ErrEmptyAdvRefs):
+		return nil, errEmptyRepository
+	case err != nil:
+		return nil, explain(ctx, s.at, life, err)
+	case refs.IsEmpty():
+		// Newer servers tell what they can do in place of a ref.
+		return nil, errEmptyRepository
 	}
-	return &UnreachableError{URL: s.at.String(), Err: err}
+	return refs, nil
 }
 
 // resolve finds the commit a ref is, among what the server has shown.
@@ -173,7 +136,7 @@ type request struct {
 // is what remains.
 func (s *session) requests(commit plumbing.Hash, hint Ref) []request {
 	var requests []request
-	if tip, ok := s.advertised(commit); ok {
+	if tip, ok := s.tip(commit); ok {
 		requests = append(requests, request{wants: []plumbing.Hash{tip}, depth: 1})
 	} else if s.givesAnyCommit() {
 		requests = append(requests, request{wants: []plumbing.Hash{commit}, depth: 1})
@@ -191,9 +154,9 @@ func (s *session) requests(commit plumbing.Hash, hint Ref) []request {
 	return append(requests, request{wants: tips})
 }
 
-// advertised is the object that leads to commit and that any server gives out:
-// the commit itself when it is the tip of a branch, or an annotated tag of it.
-func (s *session) advertised(commit plumbing.Hash) (plumbing.Hash, bool) {
+// tip is the object that leads to commit and that any server gives out: the
+// commit itself when it is the tip of a branch, or an annotated tag of it.
+func (s *session) tip(commit plumbing.Hash) (plumbing.Hash, bool) {
 	if s.refs.Head != nil && *s.refs.Head == commit {
 		return commit, true
 	}
@@ -227,35 +190,100 @@ func (s *session) tips(ref Ref) []plumbing.Hash {
 	return slices.Compact(tips)
 }
 
-// fetch stores what the request asks for.
-func (s *session) fetch(ctx context.Context, r request, to storer.Storer) error {
-	ask := packp.NewUploadPackRequestFromCapabilities(s.refs.Capabilities)
+// fetch stores in dir what the request asks for. Errors are those of Resolve,
+// *PackError, *SizeError or *refusal.
+func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, error) {
+	ctx, life := newWatch(ctx, s.limits.stall)
+	defer life.stop()
+	ask, err := s.compose(r)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for commits: %w", s.at, err)
+	}
+	var content bytes.Buffer
+	if err := encode(&content, ask); err != nil {
+		return nil, fmt.Errorf("asking %s for commits: %w", s.at, err)
+	}
+	answer, err := s.wire.ask(ctx, content.Bytes())
+	if err != nil {
+		return nil, explain(ctx, s.at, life, err)
+	}
+	defer func() { _ = answer.Close() }()
+	heard := packp.NewUploadPackResponse(ask)
+	if err := heard.Decode(io.NopCloser(life.over(answer))); err != nil {
+		return nil, explain(ctx, s.at, life, explainAnswer(s.at, err))
+	}
+	download, err := download(demultiplex(heard, ask.Capabilities), dir, s.limits.size)
+	if err != nil {
+		return nil, explain(ctx, s.at, life, s.explainPack(err, download.size))
+	}
+	life.pause() // The server has done its part.
+	made, err := download.index(ctx, s.limits.size)
+	if err != nil {
+		return nil, errors.Join(explain(ctx, s.at, life, s.explainPack(err, download.size)), download.close())
+	}
+	return made, nil
+}
+
+// compose asks for capabilities as git does.
+func (s *session) compose(r request) (*packp.UploadPackRequest, error) {
+	offered := s.refs.Capabilities
+	ask := packp.NewUploadPackRequest()
 	ask.Wants = r.wants
-	var capabilities []capability.Capability
-	if r.depth > 0 && s.refs.Capabilities.Supports(capability.Shallow) {
-		ask.Depth = packp.DepthCommits(r.depth)
-		capabilities = append(capabilities, capability.Shallow)
-	}
-	if s.refs.Capabilities.Supports(capability.NoProgress) {
-		capabilities = append(capabilities, capability.NoProgress)
-	}
-	if s.at.needsMultiACK() {
-		capabilities = append(capabilities, capability.MultiACK)
-	}
-	for _, name := range capabilities {
-		if err := ask.Capabilities.Set(name); err != nil {
-			return fmt.Errorf("asking %s with capability %s: %w", s.at, name, err)
+	var wanted []capability.Capability
+	for _, alternatives := range [][]capability.Capability{
+		// Azure DevOps and AWS CodeCommit refuse clients that do not ask for one
+		// of these. To somebody who has nothing yet they change nothing.
+		{capability.MultiACKDetailed, capability.MultiACK},
+		{capability.Sideband64k, capability.Sideband},
+		{capability.OFSDelta},
+	} {
+		if i := slices.IndexFunc(alternatives, offered.Supports); i >= 0 {
+			wanted = append(wanted, alternatives[i])
 		}
 	}
-	response, err := s.wire.UploadPack(ctx, ask)
-	if err != nil {
-		return s.explain(ctx, err)
+	if r.depth > 0 && offered.Supports(capability.Shallow) {
+		ask.Depth = packp.DepthCommits(r.depth)
+		wanted = append(wanted, capability.Shallow)
 	}
-	defer func() { _ = response.Close() }()
-	if err := packfile.UpdateObjectStorage(to, demultiplex(response, ask.Capabilities)); err != nil {
-		return s.explain(ctx, err)
+	for _, name := range wanted {
+		if err := ask.Capabilities.Set(name); err != nil {
+			return nil, fmt.Errorf("capability %s: %w", name, err)
+		}
 	}
-	return nil
+	if offered.Supports(capability.Agent) {
+		if err := ask.Capabilities.Set(capability.Agent, capability.DefaultAgent()); err != nil {
+			return nil, fmt.Errorf("capability %s: %w", capability.Agent, err)
+		}
+	}
+	return ask, ask.Validate()
+}
+
+func encode(to io.Writer, ask *packp.UploadPackRequest) error {
+	if err := ask.UploadRequest.Encode(to); err != nil {
+		return err
+	}
+	return pktline.NewEncoder(to).EncodeString("done\n")
+}
+
+// explainAnswer is for what comes before the pack.
+func explainAnswer(at location, err error) error {
+	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
+		return &refusal{note(said.Text)}
+	}
+	return &PackError{URL: at.String(), Err: err}
+}
+
+// explainPack is for what comes with the pack.
+func (s *session) explainPack(err error, received int64) error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return &SizeError{URL: s.at.String(), Limit: s.limits.size}
+	case errors.Is(err, errNoPack):
+		return &refusal{"it sent nothing"}
+	case isA[*storeError](err):
+		return fmt.Errorf("keeping what %s sent: %w; see that there is room, or choose another cache_dir", s.at, err)
+	}
+	return &PackError{URL: s.at.String(), Received: received, Err: err}
 }
 
 // demultiplex takes the pack out of an answer that carries messages beside it.
@@ -267,11 +295,4 @@ func demultiplex(answer io.Reader, asked *capability.List) io.Reader {
 		return sideband.NewDemuxer(sideband.Sideband, answer)
 	}
 	return answer
-}
-
-// needsMultiACK: Azure DevOps refuses clients that do not ask for it. go-git
-// hides it from every server because it cannot speak it, but to somebody who
-// has nothing yet the answer is the same (go-git issue 64).
-func (l location) needsMultiACK() bool {
-	return l.host == "dev.azure.com" || l.host == "ssh.dev.azure.com" || strings.HasSuffix(l.host, ".visualstudio.com")
 }

@@ -2,56 +2,161 @@ package git
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/net/proxy"
 )
 
-const sshDialTimeout = 30 * time.Second
+// sshWire runs git-upload-pack on a server. It ends with the first pack. go-git's
+// own client cannot be told to stop, and keeps the causes of its errors as text.
+type sshWire struct {
+	at      location
+	prefix  string
+	client  *ssh.Client
+	session *ssh.Session
+	stdin   io.WriteCloser
+	stdout  io.Reader
+	stderr  *notes
+}
 
-// sshLogin is go-git's AuthMethod for one session. It also keeps how far the
-// handshake came, because go-git's error does not say.
+func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire, error) {
+	login, err := a.sshLogin(at, by)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := proxy.Dial(ctx, "tcp", at.hostPort())
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	transport, channels, requests, err := ssh.NewClientConn(conn, at.hostPort(), login.config())
+	if err != nil {
+		_ = conn.Close()
+		return nil, login.explain(ctx, at, by, err)
+	}
+	w := &sshWire{at: at, prefix: by.prefix, client: ssh.NewClient(transport, channels, requests), stderr: &notes{}}
+	if err := w.start(); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *sshWire) start() error {
+	var err error
+	if w.session, err = w.client.NewSession(); err != nil {
+		return err
+	}
+	w.session.Stderr = w.stderr
+	if w.stdin, err = w.session.StdinPipe(); err != nil {
+		return err
+	}
+	if w.stdout, err = w.session.StdoutPipe(); err != nil {
+		return err
+	}
+	return w.session.Start(uploadPack + " " + shellQuote(w.at.path))
+}
+
+// shellQuote quotes as git does: the server may hand the command to any shell.
+func shellQuote(path string) string {
+	return "'" + strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(path) + "'"
+}
+
+func (w *sshWire) advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+	defer context.AfterFunc(ctx, w.close)()
+	refs := packp.NewAdvRefs()
+	err := refs.Decode(life.over(w.stdout))
+	if err == nil || !errors.Is(err, packp.ErrEmptyInput) {
+		return refs, err
+	}
+	// The command failed. The login was right, so this is about the repository.
+	// Wait returns once all of stderr is here.
+	_ = w.session.Wait()
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	return nil, &RepositoryNotFoundError{URL: w.at.String(), Prefix: w.prefix, Message: w.stderr.first()}
+}
+
+func (w *sshWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
+	release := context.AfterFunc(ctx, w.close)
+	_, err := w.stdin.Write(content)
+	if err := errors.Join(err, w.stdin.Close()); err != nil {
+		release()
+		return nil, err
+	}
+	return &sshAnswer{Reader: w.stdout, release: release}, nil
+}
+
+// sshAnswer lets go of the context when it is closed.
+type sshAnswer struct {
+	io.Reader
+
+	release func() bool
+}
+
+func (a *sshAnswer) Close() error {
+	a.release()
+	return nil
+}
+
+func (w *sshWire) close() { _ = w.client.Close() }
+
+// sshLogin is one attempt to log in. It keeps how far the handshake came,
+// because the error of the handshake does not say.
 type sshLogin struct {
 	user       string
 	method     ssh.AuthMethod
 	verify     ssh.HostKeyCallback
 	algorithms []string
 
-	// verified says that the server showed the right key, hostKeyErr why not.
-	verified   bool
-	hostKeyErr error
+	shown   ssh.PublicKey // The key that the server showed.
+	hostErr error         // What is wrong with it.
 }
 
-// Name is the name of the method, for go-git.
-func (l *sshLogin) Name() string { return "ssh" }
-
-// String describes the login without its secrets.
-func (l *sshLogin) String() string { return "ssh as " + l.user }
-
-// ClientConfig is the login as the SSH client wants it.
-func (l *sshLogin) ClientConfig() (*ssh.ClientConfig, error) {
+func (l *sshLogin) config() *ssh.ClientConfig {
 	return &ssh.ClientConfig{
 		User:              l.user,
 		Auth:              []ssh.AuthMethod{l.method},
 		HostKeyAlgorithms: l.algorithms,
 		HostKeyCallback: func(host string, remote net.Addr, key ssh.PublicKey) error {
-			l.hostKeyErr = l.verify(host, remote, key)
-			l.verified = l.hostKeyErr == nil
-			return l.hostKeyErr
+			l.shown, l.hostErr = key, l.verify(host, remote, key)
+			return l.hostErr
 		},
-		Timeout: sshDialTimeout,
-	}, nil
+	}
+}
+
+// explain finds the reason for a failed handshake.
+func (l *sshLogin) explain(ctx context.Context, at location, by account, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	if l.hostErr != nil {
+		return explainHostKey(at, ssh.FingerprintSHA256(l.shown), l.hostErr)
+	}
+	negotiation, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err)
+	if ok && l.shown == nil && len(l.algorithms) > 0 && fmt.Sprint(negotiation.SupportedAlgorithms) == fmt.Sprint(l.algorithms) {
+		return &HostKeyError{URL: at.String(), Err: fmt.Errorf("known_hosts has keys for %s, the server only keys for %s",
+			strings.Join(negotiation.SupportedAlgorithms, ", "), strings.Join(negotiation.RequestedAlgorithms, ", "))}
+	}
+	_, broken := errors.AsType[net.Error](err)
+	if l.shown == nil || broken || errors.Is(err, io.EOF) {
+		return err
+	}
+	return &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: err}
 }
 
 // sshLogin makes the login for a repository. Errors: *AuthenticationError,
-// *HostKeyError.
+// *UnknownHostError.
 func (a access) sshLogin(at location, by account) (*sshLogin, error) {
 	login := &sshLogin{user: cmp.Or(at.user, by.credentials.Username, gitssh.DefaultUsername)}
 	var err error
@@ -59,7 +164,7 @@ func (a access) sshLogin(at location, by account) (*sshLogin, error) {
 		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: err}
 	}
 	if err := login.trust(at, by.credentials.KnownHosts, a.cacheDir); err != nil {
-		return nil, &HostKeyError{URL: at.String(), Err: err}
+		return nil, &UnknownHostError{URL: at.String(), Err: err}
 	}
 	return login, nil
 }
@@ -102,7 +207,7 @@ func (l *sshLogin) trust(at location, knownHosts, cacheDir string) error {
 		return fmt.Errorf("reading known_hosts: %w", err)
 	}
 	l.verify = db.HostKeyCallback()
-	l.algorithms = db.HostKeyAlgorithms(net.JoinHostPort(strings.Trim(at.host, "[]"), strconv.Itoa(at.port)))
+	l.algorithms = db.HostKeyAlgorithms(at.hostPort())
 	return nil
 }
 

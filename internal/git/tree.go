@@ -16,7 +16,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // maxLinks is how many symbolic links one path may go through.
@@ -29,13 +28,13 @@ const (
 	lfsPointerSize = 1024
 )
 
-// objects are what was fetched of one commit. go-git's storage must not be used
-// by two goroutines at once.
+// objects are what was fetched of one commit. They are safe for concurrent use.
 type objects struct {
+	pack *pack
+	top  plumbing.Hash
+
 	mu      sync.Mutex
-	storage *filesystem.Storage
 	closed  bool
-	top     plumbing.Hash
 	folders map[plumbing.Hash][]entry
 }
 
@@ -46,12 +45,18 @@ type entry struct {
 	hash plumbing.Hash
 }
 
-func newObjects(storage *filesystem.Storage, commit plumbing.Hash) (*objects, error) {
-	found, err := object.GetCommit(storage, commit)
+// newObjects fails with plumbing.ErrObjectNotFound when the pack does not hold
+// the commit.
+func newObjects(from *pack, commit plumbing.Hash) (*objects, error) {
+	encoded, err := from.object(commit)
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	return &objects{storage: storage, top: found.TreeHash, folders: make(map[plumbing.Hash][]entry)}, nil
+	found, err := object.DecodeCommit(nil, encoded)
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	return &objects{pack: from, top: found.TreeHash, folders: make(map[plumbing.Hash][]entry)}, nil
 }
 
 func (o *objects) root() fs.FS { return tree{o} }
@@ -63,7 +68,7 @@ func (o *objects) close() error {
 		return nil
 	}
 	o.closed = true
-	return o.storage.Close()
+	return o.pack.close()
 }
 
 // list answers a folder sorted by name.
@@ -79,7 +84,11 @@ func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
 	if entries, ok := o.folders[folder]; ok {
 		return entries, nil
 	}
-	found, err := object.GetTree(o.storage, folder)
+	encoded, err := o.pack.object(folder)
+	if err != nil {
+		return nil, fmt.Errorf("reading git tree %s: %w", folder, err)
+	}
+	found, err := object.DecodeTree(nil, encoded)
 	if err != nil {
 		return nil, fmt.Errorf("reading git tree %s: %w", folder, err)
 	}
@@ -109,33 +118,6 @@ func newEntry(e object.TreeEntry) entry {
 	default:
 		return entry{e.Name, 0o444, e.Hash}
 	}
-}
-
-func (o *objects) size(blob plumbing.Hash) (int64, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return 0, fs.ErrClosed
-	}
-	return o.storage.EncodedObjectSize(blob)
-}
-
-func (o *objects) read(blob plumbing.Hash) (content []byte, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, fs.ErrClosed
-	}
-	found, err := o.storage.EncodedObject(plumbing.BlobObject, blob)
-	if err != nil {
-		return nil, fmt.Errorf("reading git blob %s: %w", blob, err)
-	}
-	reader, err := found.Reader()
-	if err != nil {
-		return nil, fmt.Errorf("reading git blob %s: %w", blob, err)
-	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
-	return io.ReadAll(reader)
 }
 
 // tree is the file system of one commit.
@@ -237,7 +219,7 @@ func (t tree) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
-	target, err := t.objects.read(found.hash)
+	target, err := t.objects.pack.read(found.hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -276,7 +258,7 @@ func (t tree) find(name string, follow bool) (entry, error) {
 		if links++; links > maxLinks {
 			return entry{}, errLinks
 		}
-		target, err := t.objects.read(found.hash)
+		target, err := t.objects.pack.read(found.hash)
 		if err != nil {
 			return entry{}, err
 		}
@@ -333,7 +315,7 @@ func (i info) sized(name string) (fs.FileInfo, error) {
 	if i.IsDir() {
 		return i, nil
 	}
-	size, err := i.objects.size(i.hash)
+	size, err := i.objects.pack.size(i.hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
@@ -342,7 +324,7 @@ func (i info) sized(name string) (fs.FileInfo, error) {
 }
 
 func (i info) read(name string) ([]byte, error) {
-	content, err := i.objects.read(i.hash)
+	content, err := i.objects.pack.read(i.hash)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}

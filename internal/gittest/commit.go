@@ -2,6 +2,7 @@ package gittest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (s *Server) create(ctx context.Context, repo, branch string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	_, err = s.Git(ctx, repo, "init", "--quiet", "--bare", "--initial-branch="+branch)
+	_, err = s.Git(ctx, repo, "init", "--quiet", "--bare", "--initial-branch="+branch, "--object-format="+cmp.Or(s.options.ObjectFormat, "sha1"))
 	return err
 }
 

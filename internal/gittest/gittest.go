@@ -25,12 +25,25 @@ import (
 // gives out only what a ref points to.
 type Options struct {
 	// Username and Password, when one of them is set, are asked from every
-	// HTTP request.
+	// HTTP request, and taken over SSH in place of the key.
 	Username string
 	Password string
+	// GitHubApp, when set, makes HTTP requests need a token that the server
+	// gives to this app.
+	GitHubApp *App
 	// AllowReachableSHA1InWant lets clients ask for any commit that a ref can
 	// reach, as GitHub and GitLab do. Without it they can ask for refs only.
 	AllowReachableSHA1InWant bool
+	// RequireMultiACK refuses clients that do not ask for the capability
+	// multi_ack over HTTP, as Azure DevOps does.
+	RequireMultiACK bool
+	// ObjectFormat of new repositories, sha1 if it is empty.
+	ObjectFormat string
+	// BreakAfter, if it is not 0, is after how many bytes of an answer with a
+	// pack the server breaks off; with Stall it keeps the connection and falls
+	// silent.
+	BreakAfter int
+	Stall      bool
 	// Log takes what git says while it serves; nil drops it.
 	Log io.Writer
 }
@@ -47,6 +60,7 @@ type Server struct {
 	sshListener  net.Listener
 	served       sync.WaitGroup
 	requests     atomic.Int64
+	tokens       tokens
 	unavailable  atomic.Bool
 
 	// writing keeps commits to one repository in order.

@@ -1,10 +1,13 @@
 package gittest
 
 import (
+	"bytes"
 	"crypto/subtle"
+	"io"
 	"log"
 	"net/http"
 	"net/http/cgi"
+	"strings"
 )
 
 // handler speaks git's smart HTTP protocol: git's own CGI program behind basic
@@ -25,20 +28,65 @@ func (s *Server) handler() http.Handler {
 			http.Error(w, "the server is being maintained", http.StatusServiceUnavailable)
 			return
 		}
+		if s.options.GitHubApp != nil && strings.HasPrefix(r.URL.Path, apiPath+"/") {
+			s.serveAPI(w, r)
+			return
+		}
 		if !s.authorised(r) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "authentication required", http.StatusUnauthorized)
 			return
 		}
-		backend.ServeHTTP(w, r)
+		if !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			backend.ServeHTTP(w, r)
+			return
+		}
+		s.servePack(backend, w, r)
 	})
 }
 
+// servePack answers a request for commits.
+func (s *Server) servePack(backend http.Handler, w http.ResponseWriter, r *http.Request) {
+	if s.options.RequireMultiACK {
+		content, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Contains(content, []byte(" multi_ack")) {
+			http.Error(w, "multi_ack is required", http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(content))
+	}
+	if s.options.BreakAfter == 0 {
+		backend.ServeHTTP(w, r)
+		return
+	}
+	backend.ServeHTTP(&brokenResponse{w, s.breaking(r.Context(), w)}, r)
+	panic(http.ErrAbortHandler) // It cuts the connection.
+}
+
+// brokenResponse is a response whose body breaks off.
+type brokenResponse struct {
+	http.ResponseWriter
+
+	body io.Writer
+}
+
+// Write implements http.ResponseWriter.
+func (b *brokenResponse) Write(p []byte) (int, error) {
+	n, err := b.body.Write(p)
+	if flusher, ok := b.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
+	return n, err
+}
+
 func (s *Server) authorised(r *http.Request) bool {
+	username, password, _ := r.BasicAuth()
+	if s.options.GitHubApp != nil {
+		return username == "x-access-token" && s.tokens.valid(password)
+	}
 	if s.options.Username == "" && s.options.Password == "" {
 		return true
 	}
-	username, password, _ := r.BasicAuth()
 	return equal(username, s.options.Username) && equal(password, s.options.Password)
 }
 

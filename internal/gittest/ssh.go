@@ -65,6 +65,14 @@ func (s *Server) serveSSH() {
 		}
 		return &ssh.Permissions{}, nil
 	}}
+	if s.options.Password != "" {
+		config.PasswordCallback = func(conn ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			if !equal(conn.User(), s.options.Username) || !equal(string(password), s.options.Password) {
+				return nil, errors.New("wrong password")
+			}
+			return &ssh.Permissions{}, nil
+		}
+	}
 	config.AddHostKey(s.keys.host)
 	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // The server's own life, which Close ends.
 	// Accept fails once the server is closed; that ends every connection.
@@ -135,7 +143,7 @@ func (s *Server) uploadPack(ctx context.Context, channel ssh.Channel, command st
 	}
 	cmd := exec.CommandContext(ctx, s.git, "upload-pack", "--strict", dir)
 	cmd.Dir, cmd.Env = s.dir, s.environment()
-	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	cmd.Stdout, cmd.Stderr = s.breaking(ctx, channel), channel.Stderr()
 	// Not cmd.Stdin: Run would wait until the client closes its side, which it
 	// does only once it has seen the end of the output.
 	stdin, err := cmd.StdinPipe()

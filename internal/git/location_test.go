@@ -4,43 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	"github.com/go-git/go-git/v5/storage/memory"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
-
-// Azure DevOps cannot be run here. What can be seen is that a real git answers
-// a request made for it with a pack that go-git understands.
-func TestFetchWithMultiACK(t *testing.T) {
-	t.Parallel()
-	s := gittest.New(t, gittest.Options{})
-	hash, err := s.Commit(t.Context(), "repo", "main", "change", map[string]string{"a": "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, err := parseLocation(s.URL("repo"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := New(Config{})
-	session, err := client.connect(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.close()
-	session.at.host = "dev.azure.com"
-	storage := memory.NewStorage()
-	commit := plumbing.NewHash(hash)
-	if err := session.fetch(t.Context(), request{wants: []plumbing.Hash{commit}, depth: 1}, storage); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := object.GetCommit(storage, commit); err != nil {
-		t.Error(err)
-	}
-}
 
 func TestCovers(t *testing.T) {
 	t.Parallel()

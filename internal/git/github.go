@@ -1,0 +1,165 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// App signs in as an installation of a GitHub App.
+type App struct {
+	// ID is the app's id, or its client id.
+	ID             string
+	InstallationID int64
+	// PrivateKey is the app's RSA key in PEM.
+	PrivateKey string
+	// APIURL is where tokens are asked for; "" is https://api.github.com for
+	// repositories on github.com, and /api/v3 of their host for others.
+	APIURL string
+}
+
+const (
+	// appUsername goes with a token of an installation.
+	appUsername = "x-access-token"
+	// assertionLife is how long the proof of being the app is valid, of the ten
+	// minutes that GitHub allows; clockSkew is how far its clock may be behind.
+	assertionLife = 5 * time.Minute
+	clockSkew     = time.Minute
+	// tokenReserve is how long a token must still be valid to be used. It covers
+	// the fetch that begins with it.
+	tokenReserve = 5 * time.Minute
+	// tokenAnswerSize is how many bytes an answer with a token may have.
+	tokenAnswerSize = 1 << 20
+)
+
+// installation hands out tokens and asks for a new one shortly before the last
+// one expires.
+type installation struct {
+	app    App
+	key    *rsa.PrivateKey
+	url    string
+	client *http.Client
+
+	turn    chan struct{} // Has room for one; who is in it may use what follows.
+	current string
+	expires time.Time
+}
+
+var (
+	errAppID        = errors.New("a GitHub App needs an id and an installation id")
+	errAppURL       = errors.New("the API URL of a GitHub App must be like https://github.example.com/api/v3")
+	errAppPrivate   = errors.New("the private key of a GitHub App must be an RSA key in PEM")
+	errAppTokenless = errors.New("the answer has no token")
+)
+
+func newInstallation(app App, at location, transport *http.Transport) (*installation, error) {
+	if app.ID == "" || app.InstallationID <= 0 {
+		return nil, errAppID
+	}
+	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(app.PrivateKey))
+	if err != nil {
+		return nil, errAppPrivate
+	}
+	api, err := url.Parse(cmp.Or(app.APIURL, defaultAPI(at)))
+	if err != nil || api.Host == "" || api.User != nil || api.Scheme != "https" && api.Scheme != "http" {
+		return nil, errAppURL
+	}
+	return &installation{
+		app: app, key: key, turn: make(chan struct{}, 1),
+		url: api.JoinPath("app", "installations", strconv.FormatInt(app.InstallationID, 10), "access_tokens").String(),
+		client: &http.Client{
+			Transport: transport,
+			// The proof of being the app goes nowhere else.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func defaultAPI(at location) string {
+	if at.host == "github.com" || strings.HasSuffix(at.host, ".github.com") {
+		return "https://api.github.com"
+	}
+	return at.scheme + "://" + at.address() + "/api/v3"
+}
+
+// token answers a token that is valid for some minutes.
+func (i *installation) token(ctx context.Context) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	}
+	now := time.Now()
+	if i.current != "" && now.Add(tokenReserve).Before(i.expires) {
+		return i.current, nil
+	}
+	proof, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
+		Issuer:    i.app.ID,
+		IssuedAt:  jwt.NewNumericDate(now.Add(-clockSkew)),
+		ExpiresAt: jwt.NewNumericDate(now.Add(assertionLife)),
+	}).SignedString(i.key)
+	if err != nil {
+		return "", fmt.Errorf("signing: %w", err)
+	}
+	if i.current, i.expires, err = i.exchange(ctx, proof); err != nil {
+		return "", fmt.Errorf("asking %s for a token: %w", i.url, err)
+	}
+	return i.current, nil
+}
+
+// exchange gets a token for the proof of being the app.
+func (i *installation) exchange(ctx context.Context, proof string) (token string, expires time.Time, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.url, http.NoBody)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+proof)
+	request.Header.Set("Accept", "application/vnd.github+json")
+	response, err := i.client.Do(request)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // The URL is in the message already.
+	}
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusCreated {
+		return "", time.Time{}, fmt.Errorf("status %d %s%s", response.StatusCode, http.StatusText(response.StatusCode), adviseApp(response.StatusCode))
+	}
+	var answer struct {
+		Token   string    `json:"token"`
+		Expires time.Time `json:"expires_at"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, tokenAnswerSize)).Decode(&answer); err != nil {
+		return "", time.Time{}, fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer.Token == "" {
+		return "", time.Time{}, errAppTokenless
+	}
+	return answer.Token, answer.Expires, nil
+}
+
+// adviseApp says what a status means here.
+func adviseApp(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return ": the app id or its private key is wrong, or this machine's clock is"
+	case http.StatusForbidden:
+		return ": the installation is suspended"
+	case http.StatusNotFound:
+		return ": the app has no such installation"
+	}
+	return ""
+}

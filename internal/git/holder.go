@@ -1,0 +1,111 @@
+package git
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+)
+
+// holder has room in memory for objects that others are made from. Those it has
+// no room for are kept in files, up to disk bytes.
+type holder struct {
+	dir  string
+	room int64
+	disk int64
+}
+
+// holding is an object that is being held. It is written once, then read.
+type holding struct {
+	size    int64
+	written int64
+	memory  []byte
+	file    *store  // nil when it is in memory.
+	from    *holder // nil when its memory is somebody else's.
+}
+
+// take makes place for an object of size bytes.
+func (h *holder) take(size int64) (*holding, error) {
+	made := &holding{size: size, from: h}
+	if size <= h.room {
+		h.room -= size
+		made.memory = make([]byte, 0, size)
+		return made, nil
+	}
+	if size > h.disk {
+		return nil, errTooLarge
+	}
+	file, err := os.CreateTemp(h.dir, "object-*")
+	if err != nil {
+		return nil, &storeError{err}
+	}
+	h.disk -= size
+	made.file = &store{file}
+	return made, nil
+}
+
+var errTooMuch = errors.New("an object is longer than was said")
+
+// Write implements io.Writer.
+func (h *holding) Write(p []byte) (int, error) {
+	if h.written+int64(len(p)) > h.size {
+		return 0, errTooMuch
+	}
+	h.written += int64(len(p))
+	if h.file != nil {
+		return h.file.Write(p)
+	}
+	h.memory = append(h.memory, p...)
+	return len(p), nil
+}
+
+// fill writes all of from, without a buffer between when it can.
+func (h *holding) fill(from io.Reader) error {
+	if h.file != nil {
+		_, err := io.Copy(struct{ io.Writer }{h}, from)
+		return err
+	}
+	h.memory = h.memory[:h.size]
+	n, err := io.ReadFull(from, h.memory)
+	h.written = int64(n)
+	if err != nil {
+		return err
+	}
+	if n, _ := from.Read(make([]byte, 1)); n > 0 {
+		return errTooMuch
+	}
+	return nil
+}
+
+// part writes n bytes from offset on to a writer. They must be there.
+func (h *holding) part(to io.Writer, offset, n int64) error {
+	if h.file == nil {
+		_, err := to.Write(h.memory[offset : offset+n])
+		return err
+	}
+	_, err := io.CopyN(to, io.NewSectionReader(h.file, offset, n), n)
+	return err
+}
+
+// bytes reads it all.
+func (h *holding) bytes() ([]byte, error) {
+	if h.file == nil {
+		return slices.Clone(h.memory), nil // Others may read it too.
+	}
+	content := make([]byte, h.size)
+	_, err := io.ReadFull(io.NewSectionReader(h.file, 0, h.size), content)
+	return content, err
+}
+
+// release gives the place back. What is in memory stays readable.
+func (h *holding) release() error {
+	if h == nil || h.from == nil {
+		return nil
+	}
+	if h.file != nil {
+		h.from.disk += h.size
+		return errors.Join(h.file.Close(), os.Remove(h.file.Name()))
+	}
+	h.from.room += h.size
+	return nil
+}

@@ -1,0 +1,220 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+const (
+	uploadPack = "git-upload-pack"
+	refsPath   = "/info/refs"
+	// maxRedirects is what git itself follows at most.
+	maxRedirects = 20
+)
+
+// httpWire speaks git's smart HTTP protocol (gitprotocol-http(5)). go-git's own
+// client keeps the causes of its errors as text, and sends credentials along to
+// every path of a host.
+type httpWire struct {
+	access access
+	at     location
+	client *http.Client
+	base   string // Where the repository is, once redirects were followed.
+}
+
+func (a access) dialHTTP(at location) *httpWire {
+	wire := &httpWire{access: a, at: at, base: at.url()}
+	wire.client = &http.Client{Transport: door{a, at}, CheckRedirect: wire.follow}
+	return wire
+}
+
+// door sends every request with the credentials for its own URL and with none
+// else, so that no redirect takes them anywhere.
+type door struct {
+	access access
+	at     location // Of the repository as it was asked for.
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d door) RoundTrip(request *http.Request) (*http.Response, error) {
+	at, by := d.access.ofURL(request.URL, d.at)
+	username, password, ok, err := "", "", false, by.err
+	if err == nil {
+		username, password, ok, err = by.basic(request.Context(), at.user)
+	}
+	if err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: err}
+	}
+	request = request.Clone(request.Context())
+	if ok {
+		request.SetBasicAuth(username, password)
+	}
+	return by.transport.RoundTrip(request)
+}
+
+// ofURL is of for a URL that a request for the repository asked has come to.
+func (a access) ofURL(u *url.URL, asked location) (location, account) {
+	at := location{
+		scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()),
+		port: defaultPort(u.Scheme), path: repositoryPath(u.Path),
+	}
+	if strings.Contains(at.host, ":") {
+		at.host = "[" + at.host + "]"
+	}
+	if port, err := strconv.Atoi(u.Port()); err == nil {
+		at.port = port
+	}
+	if at.scheme == asked.scheme && at.host == asked.host && at.port == asked.port {
+		at.user = asked.user
+	}
+	if climbs(at.path) || strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
+		return at, a.anonymous
+	}
+	return at, a.of(at)
+}
+
+// repositoryPath cuts what a request adds to the path of a repository.
+func repositoryPath(path string) string {
+	for _, suffix := range []string{refsPath, "/" + uploadPack} {
+		if base, ok := strings.CutSuffix(path, suffix); ok {
+			return base
+		}
+	}
+	return path
+}
+
+var (
+	errRedirectedPack = errors.New("only the first request of a conversation may be redirected")
+	errRedirectedDown = errors.New("a redirect from https to http is not followed")
+	errRedirectedAway = errors.New("the new address is not that of a git repository, perhaps a page to sign in at")
+	errRedirectedLoop = errors.New("there are too many redirects")
+)
+
+// follow decides on a redirect as git does by default (http.followRedirects =
+// initial).
+func (w *httpWire) follow(request *http.Request, via []*http.Request) error {
+	var reason error
+	last := via[len(via)-1]
+	switch {
+	case via[0].Method != http.MethodGet:
+		reason = errRedirectedPack
+	case last.URL.Scheme == "https" && request.URL.Scheme != "https":
+		reason = errRedirectedDown
+	case request.URL.Scheme != "http" && request.URL.Scheme != "https",
+		!strings.HasSuffix(request.URL.Path, refsPath):
+		reason = errRedirectedAway
+	case len(via) >= maxRedirects:
+		reason = errRedirectedLoop
+	default:
+		return nil
+	}
+	return &MovedError{URL: w.at.String(), To: w.shown(request.URL), Err: reason}
+}
+
+// shown is a URL for people, without user and query, in which secrets may be.
+func (w *httpWire) shown(u *url.URL) string {
+	at, _ := w.access.ofURL(u, w.at)
+	return at.String()
+}
+
+func (w *httpWire) advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+refsPath+"?service="+uploadPack, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("making a request to %s: %w", w.at, err)
+	}
+	response, err := w.do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	final := *response.Request.URL
+	final.RawQuery, final.User = "", nil
+	final.Path, final.RawPath = repositoryPath(final.Path), repositoryPath(final.RawPath)
+	if err := w.judge(response); err != nil {
+		if w.base != final.String() {
+			return nil, &MovedError{URL: w.at.String(), To: w.shown(response.Request.URL), Err: err}
+		}
+		return nil, err
+	}
+	w.base = final.String()
+	refs := packp.NewAdvRefs()
+	if err := refs.Decode(life.over(response.Body)); err != nil {
+		return nil, err
+	}
+	return refs, nil
+}
+
+// judge tells an advertisement from everything else a server may answer.
+func (w *httpWire) judge(response *http.Response) error {
+	if err := w.status(response); err != nil {
+		return err
+	}
+	header := response.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(header); err != nil || kind != "application/x-"+uploadPack+"-advertisement" {
+		return &UnreachableError{URL: w.at.String(), Err: fmt.Errorf("the server answered with %q and not as a git server", header)}
+	}
+	return nil
+}
+
+// status turns a refusal into an error. The text of the answer is left out: it
+// is whatever page the server shows.
+func (w *httpWire) status(response *http.Response) error {
+	at, by := w.access.ofURL(response.Request.URL, w.at)
+	switch code := response.StatusCode; code {
+	case http.StatusOK:
+		return nil
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &AuthenticationError{URL: at.String(), Prefix: by.prefix}
+	case http.StatusNotFound, http.StatusGone:
+		return &RepositoryNotFoundError{URL: at.String(), Prefix: by.prefix}
+	default:
+		return &UnreachableError{URL: at.String(), Status: code, Err: fmt.Errorf("the server answered with status %d %s", code, http.StatusText(code))}
+	}
+}
+
+// ask sends what the client wants and answers what the server says to it.
+func (w *httpWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/"+uploadPack, bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("making a request to %s: %w", w.at, err)
+	}
+	request.Header.Set("Content-Type", "application/x-"+uploadPack+"-request")
+	request.Header.Set("Accept", "application/x-"+uploadPack+"-result")
+	response, err := w.do(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.status(response); err != nil {
+		_ = response.Body.Close()
+		if answered, ok := errors.AsType[*UnreachableError](err); ok && answered.Status == http.StatusBadRequest {
+			return nil, &refusal{answered.Err.Error()}
+		}
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+func (w *httpWire) do(request *http.Request) (*http.Response, error) {
+	request.Header.Set("User-Agent", capability.DefaultAgent())
+	response, err := w.client.Do(request)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // Its URL may have come with a redirect, and have secrets in it.
+	}
+	return response, err
+}
+
+func (w *httpWire) close() {}

@@ -1,0 +1,60 @@
+package git
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+)
+
+const (
+	// notesSize is how many bytes of what a server says beside its answers are
+	// kept.
+	notesSize = 4 << 10
+	// noteSize is how many characters of a line are shown.
+	noteSize = 200
+)
+
+// notes keep the beginning of what a server writes to stderr.
+type notes struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer. It never fails.
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text.Write(p[:min(len(p), notesSize-n.text.Len())])
+	return len(p), nil
+}
+
+// first is the first line that says something.
+func (n *notes) first() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for line := range strings.Lines(n.text.String()) {
+		if line = note(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// note cleans a line of a server: GitLab for example draws a frame of
+// "remote: ====" around its messages.
+func note(line string) string {
+	line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "remote:"))
+	if strings.Trim(line, "=-*") == "" {
+		return ""
+	}
+	line = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, line)
+	if runes := []rune(line); len(runes) > noteSize {
+		line = string(runes[:noteSize]) + "…"
+	}
+	return line
+}

@@ -1,0 +1,152 @@
+package git_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+)
+
+// lock puts a private key under a passphrase.
+func lock(t *testing.T, key, passphrase string) string {
+	t.Helper()
+	raw, err := ssh.ParseRawPrivateKey([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(raw, "locked", []byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block))
+}
+
+// rsaKey is a public key as it stands in known_hosts.
+func rsaKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := ssh.NewPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(ssh.MarshalAuthorizedKey(public))
+}
+
+func TestSSH(t *testing.T) {
+	t.Parallel()
+	s := gittest.New(t, gittest.Options{Username: "git", Password: "open sesame"})
+	locked := lock(t, s.SSHKey(), "open sesame")
+	root := commit(t, s, "acme/fleet", "main", map[string]string{"a": "1"})
+	head := commit(t, s, "acme/fleet", "main", map[string]string{"a": "2"})
+	stranger := gittest.New(t, gittest.Options{})
+	repo := s.SSHURL("acme/fleet")
+	address, err := url.Parse(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scp := fmt.Sprintf("git@%s:%s:acme/fleet", address.Hostname(), address.Port())
+	// A line for this server's address with another server's key.
+	_, otherKey, _ := strings.Cut(stranger.KnownHosts(), " ")
+	ownHost, _, _ := strings.Cut(s.KnownHosts(), " ")
+	right := git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}
+
+	tests := []struct {
+		name        string
+		repo        string
+		credentials git.Credentials
+		is          func(error) bool // nil: it works.
+	}{
+		{"key", repo, right, nil},
+		{"short form of the URL", scp, right, nil},
+		{"wrong key", repo, git.Credentials{SSHPrivateKey: stranger.SSHKey(), KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"no key in the PEM", repo, git.Credentials{SSHPrivateKey: "hello", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"unknown host", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: stranger.KnownHosts()}, isType[*git.UnknownHostError]},
+		{"host key of another kind", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + rsaKey(t)}, isType[*git.HostKeyError]},
+		{"malformed known_hosts", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " ssh-ed25519 hello"}, isType[*git.UnknownHostError]},
+		{"locked key", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "open sesame", KnownHosts: s.KnownHosts()}, nil},
+		{"locked key, wrong passphrase", repo, git.Credentials{SSHPrivateKey: locked, SSHPassphrase: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"locked key, no passphrase", repo, git.Credentials{SSHPrivateKey: locked, KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"password", repo, git.Credentials{Username: "git", Password: "open sesame", KnownHosts: s.KnownHosts()}, nil},
+		{"wrong password", repo, git.Credentials{Username: "git", Password: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
+		{"changed host key", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + otherKey}, isType[*git.HostKeyError]},
+		{"missing repository", s.SSHURL("nowhere"), right, isType[*git.RepositoryNotFoundError]},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			prefix := strings.TrimSuffix(s.SSHURL(""), "/")
+			client := newClient(t, map[string]git.Credentials{prefix: tt.credentials})
+			got, err := client.Resolve(t.Context(), tt.repo, git.Ref{Branch: "main"})
+			if tt.is != nil {
+				if !tt.is(err) {
+					t.Errorf("Resolve: %T %v", err, err)
+				}
+				for _, secret := range []string{"guess", "open sesame"} {
+					if strings.Contains(err.Error(), secret) {
+						t.Errorf("the error shows a secret: %v", err)
+					}
+				}
+				return
+			}
+			if err != nil || got != head {
+				t.Fatalf("Resolve = %q, %v, want %q", got, err, head)
+			}
+			tree, err := client.Fetch(t.Context(), tt.repo, root, git.Ref{Branch: "main"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if content, err := fs.ReadFile(tree, "a"); err != nil || string(content) != "1" {
+				t.Errorf("a = %q, %v, want 1", content, err)
+			}
+		})
+	}
+}
+
+func TestSSHStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	s := gittest.New(t, gittest.Options{})
+	repo := "ssh://git@" + silent.Addr().String() + "/repo"
+	client := newClient(t, map[string]git.Credentials{repo: {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		if conn, err := silent.Accept(); err == nil {
+			cancel()
+			<-t.Context().Done()
+			_ = conn.Close()
+		}
+	}()
+	if _, err := client.Resolve(ctx, repo, git.Ref{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Resolve: %v, want context.Canceled", err)
+	}
+}
+
+func TestSSHWithoutKnownHosts(t *testing.T) {
+	s := gittest.New(t, gittest.Options{})
+	t.Setenv("SSH_KNOWN_HOSTS", t.TempDir()+"/none")
+	client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey()}})
+	_, err := client.Resolve(t.Context(), s.SSHURL("repo"), git.Ref{})
+	if !isType[*git.UnknownHostError](err) || !strings.Contains(err.Error(), "known_hosts") {
+		t.Errorf("Resolve: %v, want an UnknownHostError", err)
+	}
+}

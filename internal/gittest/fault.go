@@ -1,0 +1,32 @@
+package gittest
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+var errBroken = errors.New("the server breaks off")
+
+// breaking wraps what an answer with a pack is written to.
+func (s *Server) breaking(ctx context.Context, to io.Writer) io.Writer {
+	if s.options.BreakAfter == 0 {
+		return to
+	}
+	left := s.options.BreakAfter
+	return writerFunc(func(p []byte) (int, error) {
+		n, err := to.Write(p[:min(len(p), left)])
+		if left -= n; left > 0 || err != nil {
+			return n, err
+		}
+		if s.options.Stall {
+			<-ctx.Done()
+		}
+		return n, errBroken
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
