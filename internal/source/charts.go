@@ -1,10 +1,12 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
@@ -49,12 +51,22 @@ type whole struct {
 
 // complete fetches what a bundle needs besides its own files. What pins name is
 // found to be the same again, or is an error.
-func (s *Store) complete(ctx context.Context, b *bundle.Bundle, pins []Pinned) (whole, error) {
+func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (whole, error) {
 	made := whole{bundle: b, pinned: true}
+	if len(b.Wanted()) == 0 && len(b.Unmet()) == 0 {
+		return made, nil
+	}
+	if s.charts == nil {
+		return whole{}, errNoCharts
+	}
 	var added []bundle.File
 	for _, chart := range b.Wanted() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == "" && p.Chart == chart })
-		files, pin, err := s.fetchChart(ctx, chart, known.Pin)
+		charts, err := s.chartsFor(spec, chart)
+		if err != nil {
+			return whole{}, err
+		}
+		files, pin, err := s.fetchChart(ctx, charts, chart, known.Pin)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
 		}
@@ -64,9 +76,6 @@ func (s *Store) complete(ctx context.Context, b *bundle.Bundle, pins []Pinned) (
 	}
 	for _, folder := range b.Unmet() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
-		if s.charts == nil {
-			return whole{}, errNoCharts
-		}
 		files, pin, err := s.charts.Dependencies(ctx, b.Files, folder, known.Pin)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
@@ -74,9 +83,6 @@ func (s *Store) complete(ctx context.Context, b *bundle.Bundle, pins []Pinned) (
 		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
 		made.pinned = made.pinned && ok
 		added = append(added, files...)
-	}
-	if len(made.found) == 0 {
-		return made, nil
 	}
 	complete, err := b.Add(added)
 	if err != nil {
@@ -96,11 +102,25 @@ func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 	return pins[i], true
 }
 
-// fetchChart reads a chart from wherever it is kept.
-func (s *Store) fetchChart(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
-	if s.charts == nil {
-		return nil, bundle.Pin{}, errNoCharts
+// chartsFor answers who fetches a chart: with credentials, unless the Spec limits
+// them to other addresses. As in Fleet the expression is matched from the beginning
+// on (internal/bundlereader/resources.go).
+func (s *Store) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
+	if spec.HelmRepoURLRegex == "" {
+		return s.charts, nil
 	}
+	allowed, err := regexp.Compile("^(?:" + spec.HelmRepoURLRegex + ")")
+	if err != nil {
+		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
+	}
+	if allowed.MatchString(cmp.Or(chart.Repo, chart.Name)) {
+		return s.charts, nil
+	}
+	return s.public, nil
+}
+
+// fetchChart reads a chart from wherever it is kept.
+func (s *Store) fetchChart(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
@@ -108,7 +128,7 @@ func (s *Store) fetchChart(ctx context.Context, chart bundle.Chart, pin bundle.P
 	if location.Kind == bundle.Git {
 		return s.fetchFromGit(ctx, location, pin)
 	}
-	return s.charts.Fetch(ctx, chart, pin)
+	return charts.Fetch(ctx, chart, pin)
 }
 
 func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {

@@ -29,6 +29,10 @@ type Spec struct {
 	// Path is a folder in it, slash separated; "" is all of it.
 	Path string `json:"path,omitempty"`
 
+	// HelmRepoURLRegex limits credentials to charts whose repository, or address,
+	// begins with a match; "" limits nothing.
+	HelmRepoURLRegex string `json:"helmRepoURLRegex,omitempty"`
+
 	// Exactly one of Read and Definition is set. Read makes as many bundles as
 	// there are, Definition makes one of all files.
 	Read       *bundle.ReadOptions `json:"read,omitempty"`

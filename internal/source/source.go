@@ -46,6 +46,7 @@ type Generated struct {
 type Store struct {
 	git     Git
 	charts  Charts
+	public  Charts // Without credentials.
 	reading singleflight.Group
 
 	mu      sync.RWMutex
@@ -53,10 +54,10 @@ type Store struct {
 	bundles map[string]*bundle.Bundle // By digest.
 }
 
-// New makes an empty Store. git and charts may be nil when nothing is read from
-// git, and no charts are fetched.
-func New(git Git, charts Charts) *Store {
-	return &Store{git: git, charts: charts, read: make(map[string]bundle.Result), bundles: make(map[string]*bundle.Bundle)}
+// New makes an empty Store. git may be nil when nothing is read from git, charts
+// and public when no charts are fetched; public fetches without credentials.
+func New(git Git, charts, public Charts) *Store {
+	return &Store{git: git, charts: charts, public: public, read: make(map[string]bundle.Result), bundles: make(map[string]*bundle.Bundle)}
 }
 
 // Generate makes all bundles of a Spec, in the order of bundle.Read, and says
@@ -71,7 +72,7 @@ func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) ([]Generated
 	if err != nil {
 		return nil, nil, err
 	}
-	made, err := s.completeAll(ctx, result.Bundles, pins)
+	made, err := s.completeAll(ctx, spec, result.Bundles, pins)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,14 +92,14 @@ const chartsAtOnce = 8
 
 // completeAll fetches charts for many bundles. All errors are reported, not only
 // the first.
-func (s *Store) completeAll(ctx context.Context, bundles []bundle.Bundle, pins Pins) ([]whole, error) {
+func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) ([]whole, error) {
 	made := make([]whole, len(bundles))
 	failed := make([]error, len(bundles))
 	var group errgroup.Group
 	group.SetLimit(chartsAtOnce)
 	for i := range bundles {
 		group.Go(func() error {
-			made[i], failed[i] = s.complete(ctx, &bundles[i], pins[bundles[i].Name])
+			made[i], failed[i] = s.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
 			return nil
 		})
 	}
@@ -160,7 +161,7 @@ func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle
 	if i < 0 {
 		return nil, mismatch
 	}
-	made, err := s.complete(ctx, &result.Bundles[i], d.Charts)
+	made, err := s.complete(ctx, d.Spec, &result.Bundles[i], d.Charts)
 	if err != nil {
 		return nil, err
 	}

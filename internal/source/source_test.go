@@ -45,7 +45,7 @@ func newStore(t *testing.T) *source.Store {
 			t.Error(err)
 		}
 	})
-	return source.New(client, nil)
+	return source.New(client, nil, nil)
 }
 
 func commit(t *testing.T, s *gittest.Server, files map[string]string) string {
