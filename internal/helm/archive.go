@@ -3,29 +3,44 @@ package helm
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/therootcompany/xz"
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-const (
-	// maxEntries, maxFile and maxUnpacked bound what an archive may unpack to: the
-	// number of its entries, and bytes of one file and of all.
-	maxEntries  = 20_000
-	maxFile     = 32 << 20
-	maxUnpacked = 256 << 20
-)
+// limits bound what an archive may unpack to.
+type limits struct {
+	// entries are files, folders and links.
+	entries int
+	// file and total are bytes of one file and of all, with what describes them.
+	file, total int64
+	// ratio is how many bytes may come out of one, once there are more than
+	// ratioFrom: text repeats itself, but not without end.
+	ratio, ratioFrom int64
+}
+
+// defaultLimits leave room for any chart that a Helm release can hold.
+func defaultLimits() limits {
+	return limits{entries: 100_000, file: 32 << 20, total: 256 << 20, ratio: 200, ratioFrom: 16 << 20}
+}
+
+// maxDictionary bounds in bytes the memory that an archive may ask for to be
+// unpacked; xz -9 asks for as much.
+const maxDictionary = 64 << 20
 
 // ArchiveError says why an archive is not unpacked.
 type ArchiveError struct {
@@ -44,167 +59,365 @@ func (e *ArchiveError) Error() string {
 // Unwrap gives the cause.
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// extract unpacks an archive in memory and answers the files of one chart in it:
-// those in the folder subdirectory, or all, without the single folder they may be
-// in. Hidden files are left out, as they are of any bundle. Nothing in an archive
-// leads out of it: links are refused, and so are absolute paths and "..". format
-// "" is tar.gz, which Helm packs. The error is an *ArchiveError.
-func extract(archive []byte, format, subdirectory string) ([]bundle.File, error) {
-	u := &unpacking{seen: map[string]bool{}}
-	if err := u.unpack(archive, format); err != nil {
-		if failed, ok := errors.AsType[*ArchiveError](err); ok {
-			return nil, failed
-		}
+// extract unpacks an archive in memory and answers the files of the chart in it,
+// sorted by name: those in the folder subdirectory, or all, without the single
+// folder they may be in. Hidden files are left out, as they are of any bundle.
+// Nothing in an archive leads out of it; a link to a file in the same folder is
+// that file. format "" is tar.gz, which Helm packs. The error is an *ArchiveError.
+func extract(archive io.ReaderAt, size int64, format, subdirectory string) ([]bundle.File, error) {
+	return extractWithin(defaultLimits(), archive, size, format, subdirectory)
+}
+
+func extractWithin(most limits, archive io.ReaderAt, size int64, format, subdirectory string) ([]bundle.File, error) {
+	u := &unpacking{limits: most, packed: size, contents: map[string][]byte{}, links: map[string]string{}}
+	if subdirectory = path.Clean("/" + subdirectory)[1:]; subdirectory != "" {
+		u.prefix = subdirectory + "/"
+	}
+	err := u.unpack(io.NewSectionReader(archive, 0, size), format)
+	if err == nil {
+		err = u.followLinks()
+	}
+	if failed, ok := errors.AsType[*ArchiveError](err); ok {
+		return nil, failed
+	}
+	if err != nil {
 		return nil, &ArchiveError{Err: err}
 	}
-	files := u.files
-	if subdirectory != "" {
-		files = below(files, subdirectory)
-	} else if folder := onlyFolder(files); folder != "" {
-		files = below(files, folder)
-	}
-	if !slices.ContainsFunc(files, func(file bundle.File) bool { return file.Name == "Chart.yaml" }) {
-		return nil, &ArchiveError{Err: errors.New("it holds no Chart.yaml where the chart should be")}
-	}
-	files = slices.DeleteFunc(files, func(file bundle.File) bool { return isHidden(file.Name) })
-	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, nil
+	return u.chart()
 }
 
 // unpacking adds up what comes out of an archive.
 type unpacking struct {
-	files   []bundle.File
-	seen    map[string]bool
+	limits
+
+	prefix   string            // What is not below it is passed over.
+	packed   int64             // Bytes.
+	contents map[string][]byte // By name below prefix.
+	links    map[string]string // The name below prefix of what is linked to, by that of the link.
+
 	entries int
 	total   int64
 }
 
-func (u *unpacking) unpack(archive []byte, format string) error {
-	compressed := bytes.NewReader(archive)
+var (
+	errRatio     = errors.New("it unpacks to far more than it is; it looks like an archive bomb")
+	errOutside   = errors.New("its path leads out of the archive")
+	errTwice     = errors.New("it is there twice")
+	errName      = errors.New("its name is no file name")
+	errDevice    = errors.New("it is a device; only files, folders and links are unpacked")
+	errNoFile    = errors.New("it is a link, and not to a file in the folder of the chart")
+	errNoChart   = errors.New("it holds no Chart.yaml where the chart should be")
+	errDirectory = errors.New("its list of entries is too large")
+)
+
+func (u *unpacking) unpack(archive *io.SectionReader, format string) error {
 	switch format {
 	case "zip":
 		return u.zip(archive)
 	case "tar":
-		return u.tar(compressed)
+		return u.tar(archive)
 	case "tar.bz2":
-		return u.tar(bzip2.NewReader(compressed))
+		return u.tar(bzip2.NewReader(archive))
 	case "tar.xz":
-		reader, err := xz.ReaderConfig{DictCap: maxDictionary}.NewReader(compressed)
+		reader, err := xz.NewReader(archive, maxDictionary)
 		if err != nil {
 			return err
 		}
 		return u.tar(reader)
 	case "tar.zst":
-		reader, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderMaxWindow(maxDictionary))
+		reader, err := zstd.NewReader(archive, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxDictionary))
 		if err != nil {
 			return err
 		}
 		defer reader.Close()
 		return u.tar(reader)
 	}
-	reader, err := gzip.NewReader(compressed)
+	reader, err := gzip.NewReader(archive)
 	if err != nil {
 		return err
 	}
 	return u.tar(reader)
 }
 
-// maxDictionary bounds the memory that a compression format may ask for.
-const maxDictionary = 64 << 20
+// counted counts what comes out of an archive, before anything is made of it.
+type counted struct {
+	io.Reader
+	u *unpacking
+}
 
-func (u *unpacking) tar(compressed io.Reader) error {
-	// Headers count as well: an archive may hold nothing else.
-	bounded := &io.LimitedReader{R: compressed, N: maxUnpacked + maxEntries*1024}
-	reader := tar.NewReader(bounded)
+func (c counted) Read(buffer []byte) (int, error) {
+	n, err := c.Reader.Read(buffer)
+	c.u.total += int64(n)
+	if full := c.u.checkTotal(); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+func (u *unpacking) checkTotal() error {
+	if u.total > u.limits.total {
+		return &ArchiveError{Err: fmt.Errorf("it unpacks to more than %d MiB", u.limits.total>>20)}
+	}
+	if u.total > u.ratioFrom && u.total/max(u.packed, 1) > u.ratio {
+		return &ArchiveError{Err: errRatio}
+	}
+	return nil
+}
+
+func (u *unpacking) checkEntries(n int) error {
+	if n > u.limits.entries {
+		return &ArchiveError{Err: fmt.Errorf("it holds more than %d entries", u.limits.entries)}
+	}
+	return nil
+}
+
+func (u *unpacking) tar(stream io.Reader) error {
+	stream = counted{stream, u}
+	reader := tar.NewReader(stream)
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if bounded.N <= 0 {
-			return errTooLarge
+			// What is left holds the checksum of the compression.
+			_, err = io.Copy(io.Discard, stream)
+			return err
 		}
 		if err != nil {
 			return err
 		}
-		if u.entries++; u.entries > maxEntries {
-			return errTooMany
-		}
-		switch header.Typeflag {
-		case tar.TypeReg:
-			err = u.add(header.Name, reader)
-		case tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
-		default:
-			err = &ArchiveError{Entry: header.Name, Err: errors.New("it is a link or a device; only files and folders are unpacked")}
-		}
-		if err != nil {
+		u.entries++
+		if err := u.checkEntries(u.entries); err != nil {
 			return err
+		}
+		if err := u.tarEntry(header, reader); err != nil {
+			return entryError(header.Name, err)
 		}
 	}
 }
 
-var (
-	errTooMany  = fmt.Errorf("it holds more than %d entries", maxEntries)
-	errTooLarge = fmt.Errorf("it unpacks to more than %d MiB", maxUnpacked>>20)
-)
+func entryError(name string, err error) error {
+	if _, ok := errors.AsType[*ArchiveError](err); ok {
+		return err
+	}
+	return &ArchiveError{Entry: name, Err: err}
+}
 
-func (u *unpacking) zip(archive []byte) error {
-	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+func (u *unpacking) tarEntry(header *tar.Header, content io.Reader) error {
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil // Git writes one, with the commit.
+	}
+	name, err := entryName(header.Name)
 	if err != nil {
 		return err
 	}
-	if len(reader.File) > maxEntries {
-		return errTooMany
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return nil
+	case tar.TypeReg:
+		return u.addFile(name, content)
+	case tar.TypeSymlink:
+		return u.addLink(name, path.Dir(name), header.Linkname)
+	case tar.TypeLink:
+		return u.addLink(name, ".", header.Linkname)
 	}
+	return errDevice
+}
+
+func (u *unpacking) zip(archive *io.SectionReader) error {
+	const bytesPerEntry = 512 // The names of most are shorter.
+	list := &bounded{ReaderAt: archive, left: int64(u.limits.entries) * bytesPerEntry}
+	reader, err := zip.NewReader(list, archive.Size())
+	if err != nil {
+		return err
+	}
+	if err := u.checkEntries(len(reader.File)); err != nil {
+		return err
+	}
+	list.left = -1
 	for _, entry := range reader.File {
 		if err := u.zipEntry(entry); err != nil {
-			return err
+			return entryError(entry.Name, err)
 		}
 	}
 	return nil
 }
 
-func (u *unpacking) zipEntry(entry *zip.File) error {
-	mode := entry.Mode()
-	switch {
-	case mode.IsDir():
-		return nil
-	case !mode.IsRegular():
-		return &ArchiveError{Entry: entry.Name, Err: errors.New("it is a link or a device; only files and folders are unpacked")}
-	}
-	content, err := entry.Open()
-	if err != nil {
-		return &ArchiveError{Entry: entry.Name, Err: err}
-	}
-	defer func() { _ = content.Close() }()
-	return u.add(entry.Name, content)
+// bounded gives only so many bytes; left -1 is all. A list of entries is read as a
+// whole before it can be counted.
+type bounded struct {
+	io.ReaderAt
+	left int64
 }
 
-// add reads one file.
-func (u *unpacking) add(name string, content io.Reader) error {
-	cleaned := path.Clean(strings.ReplaceAll(name, "\\", "/"))
-	switch {
-	case path.IsAbs(cleaned), cleaned == "..", strings.HasPrefix(cleaned, "../"):
-		return &ArchiveError{Entry: name, Err: errors.New("its path leads out of the archive")}
-	case u.seen[cleaned]:
-		return &ArchiveError{Entry: name, Err: errors.New("it is there twice")}
+func (b *bounded) ReadAt(buffer []byte, offset int64) (int, error) {
+	if b.left >= 0 {
+		if b.left -= int64(len(buffer)); b.left < 0 {
+			b.left = 0
+			return 0, errDirectory
+		}
 	}
-	u.seen[cleaned] = true
-	data, err := io.ReadAll(io.LimitReader(content, maxFile+1))
+	return b.ReaderAt.ReadAt(buffer, offset)
+}
+
+func (u *unpacking) zipEntry(entry *zip.File) error {
+	name, err := entryName(entry.Name)
 	if err != nil {
-		return &ArchiveError{Entry: name, Err: err}
+		return err
 	}
-	if len(data) > maxFile {
-		return &ArchiveError{Entry: name, Err: fmt.Errorf("it is larger than %d MiB", maxFile>>20)}
+	mode := entry.Mode()
+	if mode.IsDir() {
+		return nil
 	}
-	if u.total += int64(len(data)); u.total > maxUnpacked {
-		return errTooLarge
+	if !mode.IsRegular() && mode.Type() != fs.ModeSymlink {
+		return errDevice
 	}
-	u.files = append(u.files, bundle.File{Name: cleaned, Content: data})
+	stored, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stored.Close() }()
+	content := counted{stored, u}
+	if mode.IsRegular() {
+		return u.addFile(name, content)
+	}
+	target, err := io.ReadAll(io.LimitReader(content, maxName))
+	if err != nil {
+		return err
+	}
+	return u.addLink(name, path.Dir(name), string(target))
+}
+
+const maxName = 4096
+
+// entryName is the path of an entry, slash separated, and never out of the
+// archive. Archives made on Windows have backslashes in them.
+func entryName(name string) (string, error) {
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return "", errName
+	}
+	name = strings.ReplaceAll(name, `\`, "/")
+	if path.IsAbs(name) || hasDrive(name) || slices.Contains(strings.Split(name, "/"), "..") {
+		return "", errOutside
+	}
+	return path.Clean(name), nil
+}
+
+func hasDrive(name string) bool {
+	return len(name) > 1 && name[1] == ':' && ('a' <= name[0]|' ' && name[0]|' ' <= 'z')
+}
+
+// inChart is a name relative to the folder that the chart is in.
+func (u *unpacking) inChart(name string) (string, bool) {
+	relative, ok := strings.CutPrefix(name, u.prefix)
+	return relative, ok && relative != "." && !isHidden(relative)
+}
+
+func isHidden(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
+}
+
+func (u *unpacking) isThere(name string) bool {
+	_, isFile := u.contents[name]
+	_, isLink := u.links[name]
+	return isFile || isLink
+}
+
+// addFile reads one file.
+func (u *unpacking) addFile(name string, content io.Reader) error {
+	name, wanted := u.inChart(name)
+	if !wanted {
+		_, err := io.Copy(io.Discard, content)
+		return err
+	}
+	if u.isThere(name) {
+		return errTwice
+	}
+	data, err := io.ReadAll(io.LimitReader(content, u.file+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) > u.file {
+		return fmt.Errorf("it is larger than %d MiB", u.file>>20)
+	}
+	u.contents[name] = data
 	return nil
 }
 
-// onlyFolder is the folder that all files are in, if it is the chart.
+// addLink notes a link, whose target may come later.
+func (u *unpacking) addLink(name, from, target string) error {
+	name, wanted := u.inChart(name)
+	if !wanted {
+		return nil
+	}
+	if u.isThere(name) {
+		return errTwice
+	}
+	target = strings.ReplaceAll(target, `\`, "/")
+	if path.IsAbs(target) || hasDrive(target) || len(target) > maxName {
+		return errOutside
+	}
+	target = path.Join(from, target)
+	if target == ".." || strings.HasPrefix(target, "../") {
+		return errOutside
+	}
+	target, wanted = u.inChart(target)
+	if !wanted {
+		return errNoFile
+	}
+	u.links[name] = target
+	return nil
+}
+
+// followLinks puts what is linked to in place of the links.
+func (u *unpacking) followLinks() error {
+	const longest = 8 // Links may lead to links.
+	followed := make(map[string][]byte, len(u.links))
+	for name, target := range u.links {
+		for range longest {
+			next, isLink := u.links[target]
+			if !isLink {
+				break
+			}
+			target = next
+		}
+		content, ok := u.contents[target]
+		if _, isLink := u.links[target]; isLink || !ok {
+			return &ArchiveError{Entry: name, Err: errNoFile}
+		}
+		u.total += int64(len(content))
+		u.packed += int64(len(content)) // It is there once, and takes no more memory.
+		if err := u.checkTotal(); err != nil {
+			return err
+		}
+		followed[name] = content
+	}
+	maps.Copy(u.contents, followed)
+	return nil
+}
+
+// chart answers the files, without the one folder they may all be in.
+func (u *unpacking) chart() ([]bundle.File, error) {
+	files := make([]bundle.File, 0, len(u.contents))
+	for name, content := range u.contents {
+		files = append(files, bundle.File{Name: name, Content: content})
+	}
+	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
+	for _, file := range files {
+		for dir := path.Dir(file.Name); dir != "."; dir = path.Dir(dir) {
+			if u.isThere(dir) {
+				return nil, &ArchiveError{Entry: dir, Err: errTwice} // As a file and as a folder.
+			}
+		}
+	}
+	if !u.isThere(chartutil.ChartfileName) {
+		files = below(files, onlyFolder(files))
+	}
+	if !hasFile(files, chartutil.ChartfileName) {
+		return nil, &ArchiveError{Err: errNoChart}
+	}
+	return files, nil
+}
+
+// onlyFolder is the folder that all files are in, "" if there is none.
 func onlyFolder(files []bundle.File) string {
 	folder := ""
 	for _, file := range files {
@@ -217,16 +430,13 @@ func onlyFolder(files []bundle.File) string {
 	return folder
 }
 
+// below are the files of a folder, relative to it.
 func below(files []bundle.File, folder string) []bundle.File {
 	var found []bundle.File
 	for _, file := range files {
-		if name, ok := strings.CutPrefix(file.Name, path.Clean(folder)+"/"); ok {
+		if name, ok := strings.CutPrefix(file.Name, folder+"/"); ok {
 			found = append(found, bundle.File{Name: name, Content: file.Content})
 		}
 	}
 	return found
-}
-
-func isHidden(name string) bool {
-	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
 }

@@ -7,46 +7,38 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
-	"helm.sh/helm/v3/pkg/repo"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// Registry says how to reach a Helm repository, an OCI registry or a server with
-// archives.
-type Registry struct {
-	Username, Password string
-	// Token is sent as a bearer token, instead of user name and password.
-	Token string
-	// CABundle are certificates in PEM that are trusted besides the machine's own.
-	CABundle []byte
-	// Insecure accepts any certificate, PlainHTTP speaks HTTP to an OCI registry.
-	Insecure, PlainHTTP bool
-}
-
 // FetchConfig configures a Fetcher.
 type FetchConfig struct {
-	// Registries by the beginning of a URL. The longest one that ends where a part of
-	// the path ends counts; what it holds is sent nowhere else.
+	// Registries by the beginning of a URL: https://, http:// or oci://, a host and
+	// perhaps a path. The longest one that ends where a part of the path ends counts;
+	// what it holds is sent nowhere else.
 	Registries map[string]Registry
 	// StallTimeout is how long nothing may arrive; 0 is half a minute.
 	StallTimeout time.Duration
 }
 
-// Fetcher fetches charts, each once. It is safe for concurrent use.
+// Fetcher fetches charts. What it has fetched, or could not fetch, it keeps until
+// it is dropped. It is safe for concurrent use.
 type Fetcher struct {
-	http    *downloader
-	fetches singleflight.Group
+	access *access
+	client *http.Client
+	// unpacking bounds how many archives take up memory at a time.
+	unpacking chan struct{}
 
-	mu      sync.Mutex
-	charts  map[string]fetched         // By address, version and pin.
-	indexes map[string]*repo.IndexFile // By the URL of a repository.
+	charts       once[fetched]         // By address, version and pin.
+	archives     once[[]bundle.File]   // By URL.
+	repositories once[repository]      // By URL.
+	registries   once[*registryClient] // By address.
+	tags         once[[]string]        // By address.
 }
 
 // fetched is a chart and what it was found to be.
@@ -55,187 +47,113 @@ type fetched struct {
 	pin   bundle.Pin
 }
 
-// NewFetcher makes a Fetcher. The error says which certificates cannot be read.
+const (
+	defaultStall    = 30 * time.Second
+	unpackingAtOnce = 2
+)
+
+// NewFetcher makes a Fetcher. The error is a *RegistryError.
 func NewFetcher(config FetchConfig) (*Fetcher, error) {
-	downloads, err := newDownloader(config.Registries, cmp.Or(config.StallTimeout, defaultStall))
+	made, err := newAccess(config.Registries, cmp.Or(config.StallTimeout, defaultStall))
 	if err != nil {
 		return nil, err
 	}
-	return &Fetcher{http: downloads, charts: map[string]fetched{}, indexes: map[string]*repo.IndexFile{}}, nil
+	return &Fetcher{
+		access:    made,
+		client:    &http.Client{Transport: made, CheckRedirect: refuseDowngrade},
+		unpacking: make(chan struct{}, unpackingAtOnce),
+	}, nil
 }
 
-const defaultStall = 30 * time.Second
+// Close ends idle connections.
+func (f *Fetcher) Close() error {
+	f.access.close()
+	return nil
+}
 
 // Fetch answers the files of a chart that is in a Helm repository, a registry or
 // an archive, relative to its folder and sorted by name, with those of the charts
 // it depends on, and what it was found to be. An empty pin takes the newest
 // version that the chart allows; any other must be met.
 //
-// Errors: *FetchError, *ArchiveError, *bundle.LocationError.
+// Errors: *FetchError, which may wrap an *ArchiveError, and *bundle.LocationError.
 func (f *Fetcher) Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	at, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
-	key := fmt.Sprintf("%+v %s %s %v", at, pin.Version, pin.Digest, pin.Dependencies)
-	found, err := f.once(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin) })
-	return found.files, found.pin, err
-}
-
-// once runs a fetch for all who ask for the same, until it has worked.
-func (f *Fetcher) once(ctx context.Context, key string, fetch func() (fetched, error)) (fetched, error) {
-	for {
-		f.mu.Lock()
-		known, ok := f.charts[key]
-		f.mu.Unlock()
-		if ok {
-			return known, nil
-		}
-		running := f.fetches.DoChan(key, func() (any, error) {
-			found, err := fetch()
-			if err != nil {
-				return nil, err
-			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.charts[key] = found
-			return found, nil
-		})
-		select {
-		case <-ctx.Done():
-			return fetched{}, fmt.Errorf("fetching a chart: %w", context.Cause(ctx))
-		case result := <-running:
-			// When the first who asked gives up, the next one takes over.
-			if result.Err != nil && (ctx.Err() != nil || !errors.Is(result.Err, context.Canceled)) {
-				return fetched{}, result.Err
-			}
-		}
-	}
+	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Digest, pin.Dependencies}) // Maps are printed sorted.
+	found, err := f.charts.get(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin) })
+	// Callers add to what they get, each for itself.
+	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
+	return slices.Clip(found.files), found.pin, err
 }
 
 func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin) (fetched, error) {
-	archive, version, err := f.download(ctx, at, pin.Version)
+	files, version, err := f.files(ctx, at, pin.Version)
 	if err != nil {
 		return fetched{}, err
 	}
-	files, err := extract(archive, at.Format, at.Subdirectory)
-	if err != nil {
-		return fetched{}, &FetchError{URL: at.URL, Reason: Malformed, Err: err}
-	}
-	added, found, err := f.Dependencies(ctx, files, ".", pin)
+	added, dependencies, err := f.allDependencies(ctx, files, pin)
 	if err != nil {
 		return fetched{}, err
 	}
-	files = append(files, added...)
+	files = slices.Concat(files, added)
 	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
-	found.Version, found.Digest = version, digestOf(files)
+	found := bundle.Pin{Version: version, Digest: digestOf(files), Dependencies: dependencies}
 	if pin.Digest != "" && pin.Digest != found.Digest {
-		return fetched{}, &FetchError{URL: at.URL, Reason: Changed, Err: errors.New(
-			"version " + cmp.Or(version, "(none)") + " holds other files than when it was first fetched")}
+		return fetched{}, &FetchError{URL: shown(at.URL), Reason: Changed, Err: fmt.Errorf(
+			"version %s holds other files than when it was first fetched", cmp.Or(version, "(none)"))}
 	}
 	return fetched{files: files, pin: found}, nil
 }
 
-// download answers the archive of a chart and its exact version, "" if it has
-// none. version is the pinned one, "" to take what the location allows.
-func (f *Fetcher) download(ctx context.Context, at bundle.Location, version string) (archive []byte, exact string, err error) {
+// files answers those of a chart alone and its exact version, "" if it has none.
+// version is the pinned one, "" to take what the location allows.
+func (f *Fetcher) files(ctx context.Context, at bundle.Location, version string) (files []bundle.File, exact string, err error) {
 	switch at.Kind {
 	case bundle.Repository:
-		return f.fromRepository(ctx, at, version)
+		return f.fromRepository(ctx, at.URL, at.Name, cmp.Or(version, at.Version))
 	case bundle.OCI:
-		return f.fromRegistry(ctx, at, version)
+		return f.fromRegistry(ctx, at.URL, cmp.Or(version, at.Version))
 	case bundle.Archive:
-		archive, err = f.http.get(ctx, at.URL, maxArchive)
-		if err == nil {
-			err = verify(at.URL, archive, at.Checksum)
-		}
-		return archive, "", err
+		files, err = f.fromArchive(ctx, at)
+		return files, "", err
 	case bundle.Git:
 	}
-	return nil, "", &FetchError{URL: at.URL, Reason: Malformed, Err: errors.New("a git repository is not fetched this way")}
+	return nil, "", &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("a git repository is not fetched this way")}
 }
 
-// fromRepository downloads the newest version of a chart that is asked for.
-func (f *Fetcher) fromRepository(ctx context.Context, at bundle.Location, version string) ([]byte, string, error) {
-	index, err := f.index(ctx, at.URL)
-	if err != nil {
-		return nil, "", err
-	}
-	entry, err := index.Get(at.Name, cmp.Or(version, at.Version))
-	if err != nil {
-		return nil, "", notInIndex(at, cmp.Or(version, at.Version), index)
-	}
-	if len(entry.URLs) == 0 {
-		return nil, "", &FetchError{URL: at.URL, Reason: Malformed, Err: fmt.Errorf("the index names no archive of %s %s", at.Name, entry.Version)}
-	}
-	address, err := repo.ResolveReferenceURL(at.URL, entry.URLs[0])
-	if err != nil {
-		return nil, "", &FetchError{URL: at.URL, Reason: Malformed, Err: err}
-	}
-	if strings.HasPrefix(address, "oci://") {
-		archive, _, err := f.fromRegistry(ctx, bundle.Location{URL: address}, entry.Version)
-		return archive, entry.Version, err
-	}
-	archive, err := f.http.get(ctx, address, maxArchive)
-	if err != nil {
-		return nil, "", err
-	}
-	sum := ""
-	if entry.Digest != "" {
-		sum = "sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")
-	}
-	return archive, entry.Version, verify(address, archive, sum)
+// fromArchive downloads an archive and unpacks the chart in it.
+func (f *Fetcher) fromArchive(ctx context.Context, at bundle.Location) ([]bundle.File, error) {
+	key := fmt.Sprintf("%q", []any{at.URL, at.Subdirectory, at.Checksum, at.Format})
+	return f.archives.get(ctx, key, func() ([]bundle.File, error) {
+		saved, err := f.get(ctx, at.URL, maxArchive, newChecksum(at.Checksum))
+		if err != nil {
+			return nil, err
+		}
+		return f.unpacked(ctx, saved, at)
+	})
 }
 
-// notInIndex says what there is instead.
-func notInIndex(at bundle.Location, version string, index *repo.IndexFile) error {
-	entries := index.Entries[at.Name]
-	if len(entries) == 0 {
-		return &FetchError{URL: at.URL, Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", at.Name)}
+// unpacked answers the chart in a downloaded archive, and removes the download.
+func (f *Fetcher) unpacked(ctx context.Context, saved download, at bundle.Location) (files []bundle.File, err error) {
+	defer func() {
+		if closed := saved.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("removing a temporary file: %w", closed)
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, cancelled(ctx, "unpacking "+shown(at.URL))
+	case f.unpacking <- struct{}{}:
 	}
-	versions := make([]string, len(entries))
-	for i, entry := range entries {
-		versions[i] = entry.Version
-	}
-	return &FetchError{URL: at.URL, Reason: NotFound, Err: fmt.Errorf("chart %q has no version %q, but %s", at.Name, version, listed(versions))}
-}
-
-// listed names the first few of many.
-func listed(versions []string) string {
-	const most = 10
-	if len(versions) > most {
-		return strings.Join(versions[:most], ", ") + " and others"
-	}
-	return strings.Join(versions, ", ")
-}
-
-// index reads the index of a repository, once.
-func (f *Fetcher) index(ctx context.Context, url string) (*repo.IndexFile, error) {
-	f.mu.Lock()
-	known, ok := f.indexes[url]
-	f.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	address := url + "/index.yaml"
-	data, err := f.http.get(ctx, address, maxIndex)
+	defer func() { <-f.unpacking }()
+	files, err = extract(saved, saved.size, at.Format, at.Subdirectory)
 	if err != nil {
-		return nil, err
+		return nil, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: err}
 	}
-	index, err := readIndex(data)
-	if err != nil {
-		return nil, &FetchError{URL: address, Reason: Malformed, Err: err}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.indexes[url] = index
-	return index, nil
-}
-
-// Close forgets what was fetched.
-func (f *Fetcher) Close() error {
-	f.http.close()
-	return nil
+	return files, nil
 }
 
 // digestOf covers names and contents of files, which are sorted.

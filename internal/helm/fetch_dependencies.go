@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -14,92 +15,197 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
+// requirementsFile is where Helm 2 wrote what a chart depends on.
+const requirementsFile = "requirements.yaml"
+
 // Dependencies answers what the chart in a folder of files depends on and its
-// charts/ lacks, as files beside the given ones, unpacked. Versions are those of
-// the pin, else of a Chart.lock that fits, else the newest allowed. All are
-// fetched, whatever their conditions say, as "helm dependency update" does.
+// charts/ lacks, as files beside the given ones, unpacked. Versions are those of a
+// Chart.lock that fits, else of the pin as long as the chart allows them, else the
+// newest allowed. All are fetched, whatever their conditions say, as "helm
+// dependency update" does; and as it does, what they themselves lack is not.
 //
-// Errors: *FetchError, *ArchiveError.
+// Errors: those of Fetch.
 func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	wanted, err := dependenciesOf(files, folder)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
+	lacking := slices.DeleteFunc(slices.Clone(wanted), func(d *chart.Dependency) bool { return isVendored(files, folder, d) })
+	if len(lacking) == 0 {
+		return nil, bundle.Pin{}, nil
+	}
 	locked := lockOf(files, folder, wanted)
 	var added []bundle.File
-	found := bundle.Pin{}
-	for _, dependency := range wanted {
-		if isVendored(files, folder, dependency) {
-			continue
-		}
-		version := cmp.Or(pin.Dependencies[dependency.Name], locked[dependency.Name])
+	found := bundle.Pin{Dependencies: map[string]string{}}
+	there := map[string]bool{}
+	for _, dependency := range lacking {
+		version := cmp.Or(locked[nameOf(dependency)], pinned(dependency, pin))
 		fetched, exact, err := f.dependency(ctx, files, folder, dependency, version)
 		if err != nil {
 			return nil, bundle.Pin{}, fmt.Errorf("dependency %s: %w", dependency.Name, err)
 		}
-		at := path.Join(folder, "charts", dependency.Name+"-"+exact)
+		found.Dependencies[nameOf(dependency)] = exact
+		at := path.Join(folder, chartsDir, dependency.Name+"-"+exact)
+		if there[at] {
+			continue // Two aliases of one chart.
+		}
+		there[at] = true
 		for _, file := range fetched {
 			added = append(added, bundle.File{Name: path.Join(at, file.Name), Content: file.Content})
 		}
-		if found.Dependencies == nil {
-			found.Dependencies = map[string]string{}
-		}
-		found.Dependencies[dependency.Name] = exact
 	}
 	return added, found, nil
 }
 
+// chartsDir is where a chart has the charts it depends on.
+const chartsDir = "charts"
+
+// nameOf tells the dependencies of one chart apart: two may be of one name.
+func nameOf(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
+
+// pinned is the version that a pin names, if the chart still allows it.
+func pinned(d *chart.Dependency, pin bundle.Pin) string {
+	version, ok := pin.Dependencies[nameOf(d)]
+	if !ok || strings.HasPrefix(d.Repository, fileScheme) {
+		return ""
+	}
+	if version == d.Version {
+		return version
+	}
+	constraint, err := semver.NewConstraint(cmp.Or(d.Version, "*-0"))
+	if err != nil {
+		return ""
+	}
+	parsed, err := semver.NewVersion(version)
+	if err != nil || !constraint.Check(parsed) {
+		return ""
+	}
+	return version
+}
+
+// allDependencies answers what a fetched chart lacks, and what the charts lack
+// that lie in it unpacked, as Fleet does (internal/bundlereader/loaddirectory.go).
+// Versions are by the path of the dependency: "redis", or "charts/web/redis".
+func (f *Fetcher) allDependencies(ctx context.Context, files []bundle.File, pin bundle.Pin) ([]bundle.File, map[string]string, error) {
+	var added []bundle.File
+	var found map[string]string
+	for _, folder := range chartFolders(files) {
+		prefix := strings.TrimPrefix(folder+"/", "./")
+		own := bundle.Pin{Dependencies: map[string]string{}}
+		for name, version := range pin.Dependencies {
+			if relative, ok := strings.CutPrefix(name, prefix); ok {
+				own.Dependencies[relative] = version
+			}
+		}
+		more, resolved, err := f.Dependencies(ctx, files, folder, own)
+		if err != nil {
+			return nil, nil, err
+		}
+		added = append(added, more...)
+		for name, version := range resolved.Dependencies {
+			if found == nil {
+				found = map[string]string{}
+			}
+			found[prefix+name] = version
+		}
+	}
+	return added, found, nil
+}
+
+// chartFolders are "." and the folders of the charts that lie in charts/, and in
+// theirs.
+func chartFolders(files []bundle.File) []string {
+	folders := []string{"."}
+	for _, file := range files {
+		dir, name := path.Split(file.Name)
+		parts := strings.Split(dir, "/") // "charts", "web", "" of charts/web/Chart.yaml.
+		if name != chartutil.ChartfileName || len(parts)%2 == 0 || len(parts) == 1 {
+			continue
+		}
+		isOne := true
+		for i := 0; i < len(parts)-1; i += 2 {
+			isOne = isOne && parts[i] == chartsDir
+		}
+		if isOne {
+			folders = append(folders, path.Clean(dir))
+		}
+	}
+	return folders
+}
+
+const fileScheme = "file://"
+
 // dependency answers the files of one chart that another one depends on.
 func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder string, d *chart.Dependency, version string) ([]bundle.File, string, error) {
+	address := strings.TrimSuffix(d.Repository, "/")
 	switch {
-	case d.Repository == "":
+	case address == "":
 		return nil, "", &FetchError{URL: d.Name, Reason: NotFound, Err: errors.New("it names no repository and does not lie in charts/")}
-	case strings.HasPrefix(d.Repository, "@"), strings.HasPrefix(d.Repository, "alias:"):
-		return nil, "", &FetchError{URL: d.Repository, Reason: Malformed, Err: errors.New("an alias is known only to the machine it was made on; write the repository's URL")}
-	case strings.HasPrefix(d.Repository, "file://"):
+	case strings.HasPrefix(address, "@"), strings.HasPrefix(address, "alias:"):
+		return nil, "", &FetchError{URL: address, Reason: Malformed, Err: errors.New("an alias is known only to the machine it was made on; write the repository's URL")}
+	case strings.HasPrefix(address, fileScheme):
 		return beside(files, folder, d)
+	case strings.HasPrefix(address, ociScheme+"://"):
+		return f.fromRegistry(ctx, address+"/"+d.Name, cmp.Or(version, d.Version))
 	}
-	wanted := bundle.Chart{Repo: d.Repository, Name: d.Name, Version: cmp.Or(version, d.Version)}
-	if strings.HasPrefix(d.Repository, "oci://") {
-		wanted = bundle.Chart{Repo: strings.TrimSuffix(d.Repository, "/") + "/" + d.Name, Version: wanted.Version}
+	at, err := bundle.Chart{Repo: address, Name: d.Name}.Location()
+	if err != nil {
+		return nil, "", err
 	}
-	fetched, pin, err := f.Fetch(ctx, wanted, bundle.Pin{Version: version})
-	return fetched, pin.Version, err
+	return f.fromRepository(ctx, at.URL, at.Name, cmp.Or(version, d.Version))
 }
 
 // beside finds a dependency that lies in another folder of the same files.
 func beside(files []bundle.File, folder string, d *chart.Dependency) ([]bundle.File, string, error) {
-	at := path.Join(folder, strings.TrimPrefix(d.Repository, "file://"))
+	relative := strings.TrimPrefix(d.Repository, fileScheme)
+	at := path.Join(folder, relative)
 	missing := &FetchError{URL: d.Repository, Reason: NotFound, Err: errors.New("there is no such chart in the bundle; nothing outside of it is read")}
-	if at == ".." || strings.HasPrefix(at, "../") || strings.HasPrefix(at, "/") {
+	if path.IsAbs(relative) || at == ".." || strings.HasPrefix(at, "../") {
 		return nil, "", missing
 	}
-	var found []bundle.File
-	for _, file := range files {
-		if name, ok := strings.CutPrefix(file.Name, at+"/"); ok {
-			found = append(found, bundle.File{Name: name, Content: file.Content})
-		}
+	if strings.HasPrefix(folder+"/", at+"/") || at == "." {
+		return nil, "", &FetchError{URL: d.Repository, Reason: Malformed, Err: errors.New("the chart lies in the folder it depends on")}
 	}
+	found := below(files, at)
 	metadata, err := metadataOf(found, ".")
-	if err != nil || metadata.Name == "" {
+	if err != nil {
+		return nil, "", err
+	}
+	if metadata.Version == "" {
 		return nil, "", missing
+	}
+	allowed, err := semver.NewConstraint(cmp.Or(d.Version, "*-0"))
+	if err != nil {
+		return nil, "", checkConstraint(d.Repository, d.Version)
+	}
+	if version, err := semver.NewVersion(metadata.Version); err != nil || !allowed.Check(version) {
+		return nil, "", noVersion(d.Repository, "the folder", d.Version, []string{metadata.Version})
 	}
 	return found, metadata.Version, nil
 }
 
+func contentOf(files []bundle.File, name string) ([]byte, bool) {
+	i := slices.IndexFunc(files, func(file bundle.File) bool { return file.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return files[i].Content, true
+}
+
+// metadataOf reads a Chart.yaml; without one all is empty.
 func metadataOf(files []bundle.File, folder string) (chart.Metadata, error) {
 	var metadata chart.Metadata
-	i := slices.IndexFunc(files, func(file bundle.File) bool { return file.Name == path.Join(folder, "Chart.yaml") })
-	if i < 0 {
-		return metadata, nil
-	}
-	if err := yaml.Unmarshal(files[i].Content, &metadata); err != nil {
-		return metadata, &ChartError{Bundle: folder, Err: err}
+	name := path.Join(folder, chartutil.ChartfileName)
+	content, _ := contentOf(files, name)
+	if err := yaml.Unmarshal(content, &metadata); err != nil {
+		return metadata, &FetchError{URL: name, Reason: Malformed, Err: err}
 	}
 	return metadata, nil
 }
@@ -108,64 +214,60 @@ func metadataOf(files []bundle.File, folder string) (chart.Metadata, error) {
 func dependenciesOf(files []bundle.File, folder string) ([]*chart.Dependency, error) {
 	metadata, err := metadataOf(files, folder)
 	if err != nil || len(metadata.Dependencies) > 0 {
-		return metadata.Dependencies, err
+		return slices.DeleteFunc(metadata.Dependencies, func(d *chart.Dependency) bool { return d == nil }), err
 	}
-	i := slices.IndexFunc(files, func(file bundle.File) bool { return file.Name == path.Join(folder, "requirements.yaml") })
-	if i < 0 {
-		return nil, nil
-	}
+	name := path.Join(folder, requirementsFile)
+	content, _ := contentOf(files, name)
 	var old chart.Metadata
-	if err := yaml.Unmarshal(files[i].Content, &old); err != nil {
-		return nil, &ChartError{Bundle: folder, Err: fmt.Errorf("requirements.yaml: %w", err)}
+	if err := yaml.Unmarshal(content, &old); err != nil {
+		return nil, &FetchError{URL: name, Reason: Malformed, Err: err}
 	}
-	return old.Dependencies, nil
+	return slices.DeleteFunc(old.Dependencies, func(d *chart.Dependency) bool { return d == nil }), nil
 }
 
-// isVendored says whether a dependency lies in charts/, as a folder or packed.
+// isVendored says whether a dependency lies in charts/, as a folder or packed. As
+// for Helm its name counts (pkg/action/install.go, CheckDependencies).
 func isVendored(files []bundle.File, folder string, d *chart.Dependency) bool {
-	at := path.Join(folder, "charts", d.Name)
+	charts := path.Join(folder, chartsDir)
 	return slices.ContainsFunc(files, func(file bundle.File) bool {
-		return file.Name == at+"/Chart.yaml" ||
-			(strings.HasPrefix(file.Name, at+"-") && strings.HasSuffix(file.Name, ".tgz") && path.Dir(file.Name) == path.Dir(at))
+		name, ok := strings.CutPrefix(file.Name, charts+"/")
+		if !ok {
+			return false
+		}
+		below, base := path.Split(name)
+		switch {
+		case base == chartutil.ChartfileName && strings.Count(below, "/") == 1:
+			var metadata chart.Metadata
+			return yaml.Unmarshal(file.Content, &metadata) == nil && metadata.Name == d.Name
+		case below == "" && strings.HasPrefix(base, d.Name+"-") && path.Ext(base) == ".tgz":
+			packed, err := loader.LoadArchive(bytes.NewReader(file.Content))
+			return err == nil && packed.Name() == d.Name
+		}
+		return false
 	})
 }
 
 // lockOf are the versions of a Chart.lock, if it was made for these dependencies.
+// One that was not is passed over, as Fleet does with any.
 func lockOf(files []bundle.File, folder string, wanted []*chart.Dependency) map[string]string {
-	i := slices.IndexFunc(files, func(file bundle.File) bool {
-		return file.Name == path.Join(folder, "Chart.lock") || file.Name == path.Join(folder, "requirements.lock")
-	})
+	content, ok := contentOf(files, path.Join(folder, "Chart.lock"))
+	if !ok {
+		content, ok = contentOf(files, path.Join(folder, "requirements.lock"))
+	}
 	var lock chart.Lock
-	if i < 0 || yaml.Unmarshal(files[i].Content, &lock) != nil {
+	if !ok || yaml.Unmarshal(content, &lock) != nil || len(lock.Dependencies) != len(wanted) {
 		return nil
 	}
 	// Helm writes this sum (internal/resolver/resolver.go), and does not tell how
 	// old the lock is by anything else.
-	content, err := json.Marshal([2][]*chart.Dependency{wanted, lock.Dependencies})
-	sum := sha256.Sum256(content)
+	document, err := json.Marshal([2][]*chart.Dependency{wanted, lock.Dependencies})
+	sum := sha256.Sum256(document)
 	if err != nil || lock.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
 		return nil
 	}
 	versions := map[string]string{}
-	for _, dependency := range lock.Dependencies {
-		versions[dependency.Name] = dependency.Version
+	for i, dependency := range lock.Dependencies {
+		versions[nameOf(wanted[i])] = dependency.Version
 	}
 	return versions
-}
-
-// newestFirst sorts versions; what is none comes last.
-func newestFirst(versions []string) {
-	slices.SortFunc(versions, func(a, b string) int {
-		left, leftErr := semver.NewVersion(a)
-		right, rightErr := semver.NewVersion(b)
-		switch {
-		case leftErr != nil && rightErr != nil:
-			return strings.Compare(a, b)
-		case leftErr != nil:
-			return 1
-		case rightErr != nil:
-			return -1
-		}
-		return right.Compare(left)
-	})
 }

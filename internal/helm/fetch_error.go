@@ -1,18 +1,24 @@
 package helm
 
 import (
+	"context"
 	"crypto/md5"  //nolint:gosec // Checksums that people have written down.
 	"crypto/sha1" //nolint:gosec // The same.
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
-	"os"
+	"io"
+	"net/http"
+	"net/url"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/repo"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
 // Reason says why something could not be fetched.
@@ -58,50 +64,109 @@ func (e *FetchError) Error() string {
 // Unwrap gives the cause.
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// verify compares an archive with its checksum, "sha256:0123…"; "" is any.
-func verify(url string, archive []byte, checksum string) error {
-	if checksum == "" {
-		return nil
+// explain turns what went wrong between here and address into a *FetchError.
+func explain(address string, err error) error {
+	if failed, ok := errors.AsType[*FetchError](err); ok {
+		return failed
 	}
-	algorithm, want, _ := strings.Cut(checksum, ":")
-	var sum hash.Hash
+	failed := &FetchError{URL: shown(address), Reason: reasonOf(err), Err: withoutURL(err)}
+	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		// Its text holds a URL, which may be signed.
+		failed.Reason, failed.Err = reasonOfStatus(answer.StatusCode), answered(answer.StatusCode)
+	}
+	return failed
+}
+
+func reasonOf(err error) Reason {
+	var (
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.Is(err, errStalled):
+		return Stalled
+	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):
+		return Untrusted
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Truncated
+	case errors.Is(err, errdef.ErrNotFound):
+		return NotFound
+	case errors.Is(err, errdef.ErrSizeExceedsLimit), errors.Is(err, errdef.ErrTooManyPages):
+		return TooLarge
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return Unauthorized
+	}
+	return Failed
+}
+
+func reasonOfStatus(status int) Reason {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Unauthorized
+	case http.StatusNotFound, http.StatusGone:
+		return NotFound
+	}
+	return Failed
+}
+
+func answered(status int) error {
+	return fmt.Errorf("the server answers %d %s", status, http.StatusText(status))
+}
+
+// withoutURL takes the URL off an error of net/http, as it may hold a token.
+func withoutURL(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// shown is a URL without what may be secret in it: a user, or a signature in the
+// query.
+func shown(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "(an address that is no URL)"
+	}
+	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
+	return parsed.String()
+}
+
+// checksum is a sum that something must have, and what adds it up.
+type checksum struct {
+	algorithm, want string
+	hash.Hash
+}
+
+// newChecksum reads "sha256:0123…"; "" fits everything.
+func newChecksum(text string) checksum {
+	algorithm, want, _ := strings.Cut(text, ":")
+	sum := checksum{algorithm: algorithm, want: want}
 	switch algorithm {
 	case "md5":
-		sum = md5.New() //nolint:gosec // See the import.
+		sum.Hash = md5.New() //nolint:gosec // See the import.
 	case "sha1":
-		sum = sha1.New() //nolint:gosec // See the import.
+		sum.Hash = sha1.New() //nolint:gosec // See the import.
 	case "sha512":
-		sum = sha512.New()
+		sum.Hash = sha512.New()
 	default:
-		sum = sha256.New()
+		sum.Hash = sha256.New()
 	}
-	sum.Write(archive)
-	if got := hex.EncodeToString(sum.Sum(nil)); !strings.EqualFold(got, want) {
-		return &FetchError{URL: withoutUser(url), Reason: Mismatch, Err: fmt.Errorf("%s is %s, not %s", algorithm, got, want)}
-	}
-	return nil
+	return sum
 }
 
-// readIndex reads an index.yaml. Helm reads it from files only.
-func readIndex(data []byte) (*repo.IndexFile, error) {
-	file, err := os.CreateTemp("", "fleet-index-*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary file: %w", err)
+// verify compares what was added up. The error is a *FetchError.
+func (c checksum) verify(address string) error {
+	got := hex.EncodeToString(c.Sum(nil))
+	if c.want == "" || strings.EqualFold(got, c.want) {
+		return nil
 	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("writing a temporary file: %w", err)
-	}
-	return repo.LoadIndexFile(file.Name())
+	return &FetchError{URL: shown(address), Reason: Mismatch, Err: fmt.Errorf("%s is %s, not %s", c.algorithm, got, c.want)}
 }
 
-// withoutUser cuts what stands before the host of a URL; it may be a token.
-func withoutUser(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return address
-	}
-	host, path, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndex(host, "@")+1:] + "/" + path
+// cancelled says that the caller gave up, which says nothing about what was
+// fetched.
+func cancelled(ctx context.Context, doing string) error {
+	return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 }

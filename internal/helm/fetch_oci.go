@@ -10,141 +10,186 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"helm.sh/helm/v3/pkg/registry"
 	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// maxManifest bounds in bytes the manifest of a chart in a registry.
-const maxManifest = 4 << 20
+const (
+	// maxManifest bounds in bytes the manifest of a chart in a registry.
+	maxManifest = 4 << 20
+	// tagsPerPage and maxTagPages bound how many tags of a chart are looked at.
+	tagsPerPage = 1000
+	maxTagPages = 100
+)
 
-// fromRegistry downloads the newest version of a chart that is asked for.
-func (f *Fetcher) fromRegistry(ctx context.Context, at bundle.Location, version string) ([]byte, string, error) {
-	ctx, watch := watching(ctx, f.http.stall)
-	defer watch.stop()
-	archive, exact, err := f.pull(ctx, at, cmp.Or(version, at.Version), watch)
-	if err == nil {
-		return archive, exact, nil
-	}
-	failed, ok := errors.AsType[*FetchError](err)
-	if !ok {
-		failed = &FetchError{URL: at.URL, Reason: reasonOfRegistry(ctx, err), Err: withoutURL(err)}
-	}
-	if failed.Reason == Stalled {
-		failed.Err = fmt.Errorf("nothing arrived for %s", f.http.stall)
-	}
-	return nil, "", failed
+// registryClient speaks to the place of one chart in a registry.
+type registryClient struct {
+	*remote.Repository
+	address string // Without tag.
+	// reference is the tag or digest that the address names, "" for none.
+	reference string
 }
 
-func (f *Fetcher) pull(ctx context.Context, at bundle.Location, version string, watch *stallWatch) ([]byte, string, error) {
-	repository, err := f.repository(at.URL)
+// newRegistryClient logs in when it is first asked to.
+func (f *Fetcher) newRegistryClient(address string) (*registryClient, error) {
+	made, err := remote.NewRepository(strings.TrimPrefix(address, ociScheme+"://"))
 	if err != nil {
-		return nil, "", &FetchError{URL: at.URL, Reason: Malformed, Err: err}
+		return nil, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is not the address of a chart in a registry")}
 	}
-	tag, err := findTag(ctx, repository, version)
+	by := f.access.of(ociScope(made))
+	made.PlainHTTP = by.registry.PlainHTTP
+	made.TagListPageSize, made.TagListMaxPages = tagsPerPage, maxTagPages
+	credential := auth.Credential{
+		Username: by.registry.Username, AccessToken: by.registry.Token,
+		Password: cmp.Or(by.registry.Password, by.registry.Token),
+	}
+	if by.registry.Token != "" {
+		credential.Username = cmp.Or(credential.Username, "token") // Any will do.
+	}
+	made.Client = &auth.Client{
+		Client: &http.Client{Transport: by, CheckRedirect: refuseDowngrade},
+		// For this host and no other.
+		Credential: auth.StaticCredential(made.Reference.Registry, credential),
+		Cache:      auth.NewCache(),
+	}
+	client := &registryClient{Repository: made, reference: made.Reference.Reference}
+	client.address = ociScheme + "://" + made.Reference.Registry + "/" + made.Reference.Repository
+	return client, nil
+}
+
+func ociScope(of *remote.Repository) scope {
+	return scope{scheme: ociScheme, host: strings.TrimSuffix(strings.ToLower(of.Reference.Registry), ":443"), path: "/" + of.Reference.Repository}
+}
+
+// fromRegistry answers the newest version of a chart that is asked for.
+func (f *Fetcher) fromRegistry(ctx context.Context, address, version string) ([]bundle.File, string, error) {
+	client, err := f.registries.get(ctx, address, func() (*registryClient, error) { return f.newRegistryClient(address) })
 	if err != nil {
 		return nil, "", err
 	}
-	described, reader, err := repository.FetchReference(ctx, tag)
+	exact, reference, err := f.version(ctx, client, version)
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = reader.Close() }()
-	data, err := content.ReadAll(io.LimitReader(reader, maxManifest), described)
-	if err != nil {
-		return nil, "", err
+	files, err := f.archives.get(ctx, client.address+"@"+reference, func() ([]bundle.File, error) {
+		return f.pull(ctx, client, reference)
+	})
+	if failed, ok := errors.AsType[*FetchError](err); ok && failed.Reason == NotFound && client.reference == "" {
+		return nil, "", f.noTag(ctx, client, version, failed)
 	}
-	layer, err := chartLayer(at.URL, data)
-	if err != nil {
-		return nil, "", err
+	return files, exact, err
+}
+
+// version finds the exact version that is asked for, and the tag or digest it has
+// in the registry. An exact one is not looked for: not everybody may list tags.
+func (f *Fetcher) version(ctx context.Context, client *registryClient, version string) (exact, reference string, err error) {
+	if client.reference != "" {
+		exact = cmp.Or(version, versionOf(client.reference))
+		if isDigest := strings.Contains(client.reference, ":"); !isDigest && tagOf(exact) != client.reference {
+			return "", "", &FetchError{URL: client.address, Reason: NotFound, Err: fmt.Errorf("version %q is asked for at the address of %q", version, client.reference)}
+		}
+		return exact, client.reference, nil
 	}
-	body, err := repository.Fetch(ctx, layer)
+	if _, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v")); err == nil {
+		return version, tagOf(version), nil
+	}
+	if err := checkConstraint(client.address, version); err != nil {
+		return "", "", err
+	}
+	versions, err := f.versions(ctx, client)
 	if err != nil {
-		return nil, "", err
+		return "", "", err
+	}
+	exact, err = registry.GetTagMatchingVersionOrConstraint(versions, version)
+	if err != nil {
+		return "", "", noVersion(client.address, "the chart", version, versions)
+	}
+	return exact, tagOf(exact), nil
+}
+
+// tagOf writes a version as a tag, in which "+" cannot stand; versionOf reads it.
+func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
+
+func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
+
+// versions of a chart, the newest first.
+func (f *Fetcher) versions(ctx context.Context, client *registryClient) ([]string, error) {
+	return f.tags.get(ctx, client.address, func() ([]string, error) {
+		var versions []string
+		err := client.Tags(ctx, "", func(page []string) error {
+			for _, tag := range page {
+				versions = append(versions, versionOf(tag))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, explain(client.address, err)
+		}
+		return newestFirst(versions), nil
+	})
+}
+
+// noTag says what there is instead of a version, if that can be found out.
+func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version string, failed *FetchError) error {
+	versions, err := f.versions(ctx, client)
+	if err != nil {
+		return failed
+	}
+	return noVersion(client.address, "the chart", version, versions)
+}
+
+// pull downloads a chart.
+func (f *Fetcher) pull(ctx context.Context, client *registryClient, reference string) ([]bundle.File, error) {
+	layer, err := client.layer(ctx, reference)
+	if err != nil {
+		return nil, explain(client.address, err)
+	}
+	if layer.Size > maxArchive {
+		return nil, &FetchError{URL: client.address, Reason: TooLarge, Err: fmt.Errorf("more than %d MiB", maxArchive>>20)}
+	}
+	body, err := client.Fetch(ctx, layer)
+	if err != nil {
+		return nil, explain(client.address, err)
 	}
 	defer func() { _ = body.Close() }()
-	archive, err := readAll(at.URL, body, maxArchive, watch)
-	if err != nil {
-		return nil, "", err
-	}
-	if int64(len(archive)) != layer.Size {
-		return nil, "", io.ErrUnexpectedEOF
-	}
-	// In a tag "+" is "_", which no version holds.
-	return archive, strings.ReplaceAll(tag, "_", "+"), verify(at.URL, archive, layer.Digest.String())
-}
-
-// repository makes a client of the place of one chart.
-func (f *Fetcher) repository(address string) (*remote.Repository, error) {
-	own := f.http.registryOf(address)
-	repository, err := remote.NewRepository(strings.TrimPrefix(address, "oci://"))
+	saved, err := save(client.address, body, layer.Size, newChecksum(layer.Digest.String()))
 	if err != nil {
 		return nil, err
 	}
-	repository.PlainHTTP = own.registry.PlainHTTP
-	credential := auth.Credential{Username: own.registry.Username, Password: own.registry.Password, AccessToken: own.registry.Token}
-	repository.Client = &auth.Client{
-		Client: &http.Client{Transport: own.transport},
-		// For this host and no other.
-		Credential: auth.StaticCredential(repository.Reference.Registry, credential),
-		Cache:      auth.NewCache(),
-	}
-	return repository, nil
+	return f.unpacked(ctx, saved, bundle.Location{URL: client.address, Format: "tar.gz"})
 }
 
-// findTag answers the tag of the newest version that is asked for.
-func findTag(ctx context.Context, repository *remote.Repository, version string) (string, error) {
-	var tags []string
-	err := repository.Tags(ctx, "", func(page []string) error {
-		for _, tag := range page {
-			tags = append(tags, strings.ReplaceAll(tag, "_", "+"))
-		}
-		return nil
-	})
+// layer finds the chart in a manifest.
+func (c *registryClient) layer(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	described, reader, err := c.FetchReference(ctx, reference)
 	if err != nil {
-		return "", err
+		return ocispec.Descriptor{}, err
 	}
-	newestFirst(tags)
-	found, err := registry.GetTagMatchingVersionOrConstraint(tags, version)
+	defer func() { _ = reader.Close() }()
+	if described.Size > maxManifest {
+		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest has more than %d MiB", maxManifest>>20)}
+	}
+	document, err := content.ReadAll(io.LimitReader(reader, maxManifest), described)
+	if errors.Is(err, content.ErrMismatchedDigest) {
+		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("its manifest has another digest than the registry says")}
+	}
 	if err != nil {
-		return "", &FetchError{URL: ociAddress(repository), Reason: NotFound, Err: fmt.Errorf("there is no version %q, but %s", version, listed(tags))}
+		return ocispec.Descriptor{}, err
 	}
-	return strings.ReplaceAll(found, "+", "_"), nil
-}
-
-func ociAddress(repository *remote.Repository) string {
-	return "oci://" + repository.Reference.Registry + "/" + repository.Reference.Repository
-}
-
-// chartLayer finds the chart in a manifest.
-func chartLayer(url string, data []byte) (ocispec.Descriptor, error) {
 	var manifest ocispec.Manifest
-	if err := json.Unmarshal(data, &manifest); err != nil {
-		return ocispec.Descriptor{}, &FetchError{URL: url, Reason: Malformed, Err: fmt.Errorf("reading its manifest: %w", err)}
+	if err := json.Unmarshal(document, &manifest); err != nil {
+		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: fmt.Errorf("reading its manifest: %w", err)}
 	}
 	for _, layer := range manifest.Layers {
 		if layer.MediaType == registry.ChartLayerMediaType || layer.MediaType == registry.LegacyChartLayerMediaType {
-			return layer, nil
+			return layer, layer.Digest.Validate()
 		}
 	}
-	return ocispec.Descriptor{}, &FetchError{URL: url, Reason: Malformed, Err: errors.New("it holds no Helm chart")}
-}
-
-func reasonOfRegistry(ctx context.Context, err error) Reason {
-	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		return reasonOfStatus(answer.StatusCode)
-	}
-	switch {
-	case errors.Is(err, errdef.ErrNotFound):
-		return NotFound
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return Unauthorized
-	}
-	return reasonOf(ctx, err)
+	return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: errors.New("it holds no Helm chart")}
 }

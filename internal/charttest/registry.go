@@ -1,0 +1,83 @@
+package charttest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+)
+
+// RegistryURL is the address of a chart in the registry: oci://host/acme/web for
+// "acme/web".
+func (s *Server) RegistryURL(repository string) string {
+	_, host, _ := strings.Cut(s.http.URL, "://")
+	return "oci://" + host + "/" + repository
+}
+
+// Media types of Helm charts in registries (https://helm.sh/docs/topics/registries).
+const (
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	configType   = "application/vnd.cncf.helm.config.v1+json"
+	chartType    = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+type descriptor struct {
+	MediaType string `json:"mediaType"`
+	Digest    string `json:"digest"`
+	Size      int    `json:"size"`
+}
+
+type manifest struct {
+	SchemaVersion int          `json:"schemaVersion"`
+	MediaType     string       `json:"mediaType"`
+	Config        descriptor   `json:"config"`
+	Layers        []descriptor `json:"layers"`
+}
+
+// PushChart puts a chart into the registry, under the tag of its version, and
+// answers the path of its archive there, for Break and Requests.
+func (s *Server) PushChart(repository string, chart Chart) (path string) {
+	return s.push(repository, chart.Version, configType, chartType, chart.Package())
+}
+
+// PushImage puts something into the registry that is no chart.
+func (s *Server) PushImage(repository, tag string) {
+	s.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
+}
+
+func (s *Server) push(repository, version, config, layer string, content []byte) (path string) {
+	made := manifest{
+		SchemaVersion: 2, MediaType: manifestType,
+		Config: s.pushBlob(repository, config, []byte("{}")),
+		Layers: []descriptor{s.pushBlob(repository, layer, content)},
+	}
+	document, err := json.Marshal(made)
+	must(err)
+	// In a tag "+" cannot stand.
+	tag := strings.ReplaceAll(version, "+", "_")
+	s.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document)
+	return "/v2/" + repository + "/blobs/" + made.Layers[0].Digest
+}
+
+func (s *Server) pushBlob(repository, mediaType string, content []byte) descriptor {
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	s.put(http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content)
+	return descriptor{MediaType: mediaType, Digest: digest, Size: len(content)}
+}
+
+// put speaks to the registry past the login.
+func (s *Server) put(method, path, mediaType string, content []byte) {
+	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content)) //nolint:forbidigo // Nobody waits for it.
+	request.Header.Set("Content-Type", mediaType)
+	answer := httptest.NewRecorder()
+	s.registry.ServeHTTP(answer, request)
+	if answer.Code != http.StatusCreated {
+		panic(fmt.Sprintf("pushing to %s: status %d: %s", path, answer.Code, answer.Body))
+	}
+}

@@ -1,0 +1,332 @@
+package helm_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+)
+
+func TestFetchErrors(t *testing.T) {
+	t.Parallel()
+	const short = 300 * time.Millisecond
+	server := charttest.New(t, locked())
+	bearer := charttest.New(t, charttest.Options{Username: username, Password: password, TLS: true, Bearer: true})
+	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0-rc.1"} {
+		server.AddChart(web(version))
+		server.PushChart("acme/web", web(version))
+		bearer.PushChart("acme/web", web(version))
+	}
+	server.PushImage("acme/image", "1.0.0")
+	closed := closedPort(t)
+
+	// Each fault has a server path of its own.
+	broken := func(name string, fault charttest.Fault) string {
+		url := server.AddFile("/"+name+".tgz", web("1.0.0").Package())
+		server.Break("/"+name+".tgz", fault)
+		return url
+	}
+	brokenIn := func(name string, fault charttest.Fault) string {
+		server.Break(server.PushChart(name, charttest.Chart{Name: name, Version: "1.0.0"}), fault)
+		return server.RegistryURL(name)
+	}
+	page := server.AddFile("/page/index.yaml", []byte("<html><body>Welcome</body></html>"))
+	noChart := server.AddFile("/nochart.tgz", charttest.Chart{Name: "x", Files: map[string]string{"Chart.yaml": "", "a": ""}}.Package())
+	repository, registry := server.RepositoryURL(), server.RegistryURL("acme/web")
+
+	good := func(s *charttest.Server) helm.Registry {
+		return helm.Registry{Username: username, Password: password, CABundle: s.CA()}
+	}
+	wrong := func(s *charttest.Server) helm.Registry {
+		return helm.Registry{Username: username, Password: "wrong-" + password, CABundle: s.CA()}
+	}
+	anonymous := func(s *charttest.Server) helm.Registry { return helm.Registry{CABundle: s.CA()} }
+	distrustful := func(*charttest.Server) helm.Registry {
+		return helm.Registry{Username: username, Password: password}
+	}
+
+	tests := []struct {
+		name   string
+		chart  bundle.Chart
+		access func(*charttest.Server) helm.Registry // nil is good.
+		reason helm.Reason
+		text   string
+	}{
+		{"repository, wrong password", bundle.Chart{Repo: repository, Name: "web"}, wrong, helm.Unauthorized, "registries"},
+		{"repository, no password", bundle.Chart{Repo: repository, Name: "web"}, anonymous, helm.Unauthorized, "401"},
+		{"repository, unknown authority", bundle.Chart{Repo: repository, Name: "web"}, distrustful, helm.Untrusted, "ca_bundle"},
+		{"repository that is not there", bundle.Chart{Repo: server.URL("/nowhere"), Name: "web"}, nil, helm.NotFound, "/nowhere/index.yaml"},
+		{"repository that is a page", bundle.Chart{Repo: strings.TrimSuffix(page, "/index.yaml"), Name: "web"}, nil, helm.Malformed, "no index of a Helm repository"},
+		{"repository without the chart", bundle.Chart{Repo: repository, Name: "api"}, nil, helm.NotFound, `no chart "api"`},
+		{"repository without the version", bundle.Chart{Repo: repository, Name: "web", Version: "^3"}, nil, helm.NotFound, `no version "^3", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
+		{"repository, bad version", bundle.Chart{Repo: repository, Name: "web", Version: "latest!"}, nil, helm.NotFound, "no range of versions"},
+		{"repository without a server", bundle.Chart{Repo: "http://" + closed, Name: "web"}, nil, helm.Failed, "refused"},
+
+		{"registry, wrong password", bundle.Chart{Repo: registry}, wrong, helm.Unauthorized, "registries"},
+		{"registry, no password", bundle.Chart{Repo: registry}, anonymous, helm.Unauthorized, "registries"},
+		{"registry with tokens, wrong password", bundle.Chart{Repo: bearer.RegistryURL("acme/web")}, wrong, helm.Unauthorized, "401"},
+		{"registry with tokens, no password", bundle.Chart{Repo: bearer.RegistryURL("acme/web"), Version: "1.0.0"}, anonymous, helm.Unauthorized, "401"},
+		{"registry, unknown authority", bundle.Chart{Repo: registry}, distrustful, helm.Untrusted, "ca_bundle"},
+		{"registry without the chart", bundle.Chart{Repo: server.RegistryURL("acme/nowhere")}, nil, helm.NotFound, "acme/nowhere"},
+		{"registry without the version", bundle.Chart{Repo: registry, Version: "1.0.7"}, nil, helm.NotFound, `no version "1.0.7", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
+		{"registry without a version in range", bundle.Chart{Repo: registry, Version: "^3"}, nil, helm.NotFound, `no version "^3"`},
+		{"registry with an image", bundle.Chart{Repo: server.RegistryURL("acme/image"), Version: "1.0.0"}, nil, helm.Malformed, "no Helm chart"},
+		{"registry, two versions", bundle.Chart{Repo: registry + ":1.0.0", Version: "1.1.0"}, nil, helm.NotFound, `"1.1.0"`},
+		{"registry, bad address", bundle.Chart{Repo: "oci://UPPER/ CASE"}, nil, helm.Malformed, "not the address"},
+		{"registry without a server", bundle.Chart{Repo: "oci://" + closed + "/web"}, nil, helm.Failed, "refused"},
+		{"registry breaks off", bundle.Chart{Repo: brokenIn("cut", charttest.Truncate)}, nil, helm.Truncated, ""},
+		{"registry corrupts", bundle.Chart{Repo: brokenIn("bent", charttest.Corrupt)}, nil, helm.Mismatch, "sha256"},
+		{"registry hangs", bundle.Chart{Repo: brokenIn("slow", charttest.Hang)}, nil, helm.Stalled, short.String()},
+		{"registry is down", bundle.Chart{Repo: brokenIn("down", charttest.Fail)}, nil, helm.Failed, "503"},
+
+		{"archive, wrong password", bundle.Chart{Name: server.AddFile("/web.tgz", nil)}, wrong, helm.Unauthorized, "registries"},
+		{"archive, unknown authority", bundle.Chart{Name: server.URL("/web.tgz")}, distrustful, helm.Untrusted, "ca_bundle"},
+		{"archive that is not there", bundle.Chart{Name: server.URL("/nowhere.tgz")}, nil, helm.NotFound, "404"},
+		{"archive breaks off", bundle.Chart{Name: broken("cut", charttest.Truncate)}, nil, helm.Truncated, ""},
+		{"archive hangs", bundle.Chart{Name: broken("slow", charttest.Hang)}, nil, helm.Stalled, short.String()},
+		{"archive hangs silently", bundle.Chart{Name: broken("silent", charttest.HangSilently)}, nil, helm.Stalled, short.String()},
+		{"archive is corrupt", bundle.Chart{Name: broken("bent", charttest.Corrupt)}, nil, helm.Malformed, "unpacking"},
+		{"archive of another sum", bundle.Chart{Name: server.AddFile("/sum.tgz", web("1.0.0").Package()) + "?checksum=md5:" + strings.Repeat("0", 32)}, nil, helm.Mismatch, "md5 is"},
+		{"archive that is a page", bundle.Chart{Name: server.AddFile("/page.tgz", []byte("<html><body>Welcome</body></html>"))}, nil, helm.Malformed, "gzip"},
+		{"archive without a chart", bundle.Chart{Name: noChart + "//y"}, nil, helm.Malformed, "Chart.yaml"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.access == nil {
+				tt.access = good
+			}
+			fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: short, Registries: map[string]helm.Registry{
+				server.URL("/"): tt.access(server), server.RegistryURL(""): tt.access(server), bearer.RegistryURL(""): tt.access(bearer),
+				"oci://" + closed: {PlainHTTP: true},
+			}})
+			_, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{})
+			failed, ok := errors.AsType[*helm.FetchError](err)
+			if !ok || failed.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("Fetch: %T %v\nwant reason %q and %q in it", err, err, tt.reason, tt.text)
+			}
+			if err != nil && strings.Contains(err.Error(), password) {
+				t.Error("the error tells the password")
+			}
+		})
+	}
+}
+
+// closedPort is where nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+func TestFetchChanged(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, locked())
+	changed := web("1.0.0")
+	changed.Files["values.yaml"] = "replicas: 100\n"
+	charts := []bundle.Chart{
+		{Repo: server.RepositoryURL(), Name: "web"},
+		{Repo: server.RegistryURL("acme/web")},
+		{Name: server.URL("/web.tgz")},
+	}
+	publish := func(chart charttest.Chart) {
+		server.AddChart(chart)
+		server.PushChart("acme/web", chart)
+		server.AddFile("/web.tgz", chart.Package())
+	}
+	publish(web("1.0.0"))
+	pins := make([]bundle.Pin, len(charts))
+	for i, chart := range charts {
+		var err error
+		if _, pins[i], err = newFetcher(t, server).Fetch(t.Context(), chart, bundle.Pin{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	publish(web("2.0.0"))
+	for i, chart := range charts[:2] { // The archive has no version.
+		if _, pin, err := newFetcher(t, server).Fetch(t.Context(), chart, pins[i]); err != nil || pin.Version != "1.0.0" {
+			t.Errorf("%+v is pinned to 1.0.0: %+v, %v", chart, pin, err)
+		}
+	}
+	publish(changed)
+	for i, chart := range charts {
+		_, _, err := newFetcher(t, server).Fetch(t.Context(), chart, pins[i])
+		if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.Changed {
+			t.Errorf("%+v: %v, want %q", chart, err, helm.Changed)
+		}
+	}
+}
+
+func TestFetchRemembersFailures(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	server.Break(charttest.IndexPath, charttest.HangSilently)
+	fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: 100 * time.Millisecond})
+	for i := range 50 {
+		chart := bundle.Chart{Repo: server.RepositoryURL(), Name: fmt.Sprint("web", i)}
+		if _, _, err := fetcher.Fetch(t.Context(), chart, bundle.Pin{}); err == nil {
+			t.Fatal("a server that hangs has answered")
+		}
+	}
+	if n := server.Requests(charttest.IndexPath); n != 1 {
+		t.Errorf("%d requests to a server that hangs, want 1", n)
+	}
+}
+
+func TestCredentialsGoNowhereElse(t *testing.T) {
+	t.Parallel()
+	own := charttest.New(t, charttest.Options{Username: username, Password: password})
+	other := charttest.New(t, charttest.Options{})
+	other.AddFile("/web.tgz", web("1.0.0").Package())
+	other.AddChart(web("1.0.0"))
+	registry := helm.Registry{Username: username, Password: password, PlainHTTP: true}
+
+	tests := []struct {
+		name   string
+		prefix string
+		chart  bundle.Chart
+	}{
+		{"redirect", own.URL("/"), bundle.Chart{Name: own.Redirect("/moved.tgz", other.URL("/web.tgz"))}},
+		{"index", own.URL("/"), bundle.Chart{Repo: elsewhere(own, other.URL("/web.tgz")), Name: "web"}},
+		{"another server", own.URL("/"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
+		{"another path", other.URL("/chart"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
+		{"out of the path", other.URL("/files"), bundle.Chart{Name: other.URL("/files/../web.tgz")}},
+		{"out of the path, encoded", other.URL("/files"), bundle.Chart{Name: other.URL("/files/%2e%2e/web.tgz")}},
+		{"for a registry", other.RegistryURL(""), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
+		{"with TLS only", strings.Replace(other.URL("/"), "http:", "https:", 1), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{tt.prefix: registry}})
+			if _, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{}); err != nil && !strings.Contains(err.Error(), "404") {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if sent := other.Authorizations(); len(sent) > 0 {
+			t.Errorf("another server got %q", sent)
+		}
+		if len(own.Authorizations()) == 0 {
+			t.Error("the own server got none")
+		}
+	})
+}
+
+// elsewhere is a repository whose index leads to another server.
+func elsewhere(s *charttest.Server, url string) string {
+	s.AddFile("/elsewhere/index.yaml", fmt.Appendf(nil, "apiVersion: v1\nentries: {web: [{apiVersion: v2, name: web, version: 1.0.0, urls: [%q]}]}\n", url))
+	return s.URL("/elsewhere")
+}
+
+func TestLongestPrefixCounts(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	server.AddChart(web("1.0.0"))
+	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{
+		server.URL(""):                    {Token: "host"},
+		server.URL("/charts/"):            {Username: "u", Password: "p"},
+		server.URL("/charts/web"):         {Token: "no part of the path"},
+		server.URL("/charts/index.yaml/"): {Token: "index"},
+	}})
+	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RepositoryURL(), Name: "web"}, bundle.Pin{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Bearer index", "Basic " + base64.StdEncoding.EncodeToString([]byte("u:p"))}
+	if got := server.Authorizations(); strings.Join(got, ",") != strings.Join(want, ",") {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
+func TestTokenOfARegistry(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "token", Password: "t0ken"})
+	server.PushChart("acme/web", web("1.0.0"))
+	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{server.RegistryURL("acme"): {Token: "t0ken", PlainHTTP: true}}})
+	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RegistryURL("acme/web")}, bundle.Pin{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRedirectOutOfTLS(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, locked())
+	plain := charttest.New(t, charttest.Options{})
+	url := server.Redirect("/moved.tgz", plain.AddFile("/web.tgz", web("1.0.0").Package()))
+	_, _, err := newFetcher(t, server).Fetch(t.Context(), bundle.Chart{Name: url}, bundle.Pin{})
+	if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.Failed || plain.Requests("/") > 0 {
+		t.Errorf("Fetch: %v, %d requests", err, plain.Requests("/"))
+	}
+}
+
+func TestInsecure(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{TLS: true})
+	server.AddChart(web("1.0.0"))
+	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{server.URL("/"): {Insecure: true}}})
+	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RepositoryURL(), Name: "web"}, bundle.Pin{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsHideWhatIsInURLs(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	for _, path := range []string{"/a.tgz?archive=tgz&signature=s3cret", "/b.tgz"} {
+		address := strings.Replace(server.URL(path), "http://", "http://user:s3cret@", 1)
+		_, _, err := newFetcherWith(t, helm.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Name: address}, bundle.Pin{})
+		if err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("Fetch: %v", err)
+		}
+	}
+}
+
+func TestNewFetcherErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, prefix string
+		registry     helm.Registry
+	}{
+		{"no scheme", "ghcr.io/acme", helm.Registry{}},
+		{"another scheme", "ssh://ghcr.io", helm.Registry{}},
+		{"user", "https://user:s3cret@charts.example.com", helm.Registry{}},
+		{"no host", "oci:///acme", helm.Registry{}},
+		{"certificate", "https://charts.example.com", helm.Registry{CABundle: []byte("no PEM")}},
+		{"token and password", "https://charts.example.com", helm.Registry{Token: "a", Password: "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := helm.NewFetcher(helm.FetchConfig{Registries: map[string]helm.Registry{tt.prefix: tt.registry}})
+			if wrong, ok := errors.AsType[*helm.RegistryError](err); !ok || strings.Contains(wrong.Error(), "s3cret") {
+				t.Errorf("NewFetcher: %v, want a *RegistryError", err)
+			}
+		})
+	}
+}
+
+func TestFetchRefusesLargeDownloads(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	server.AddFile("/large/index.yaml", bytes.Repeat([]byte("# padding\n"), 7<<20))
+	_, _, err := newFetcherWith(t, helm.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Repo: server.URL("/large"), Name: "web"}, bundle.Pin{})
+	if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.TooLarge {
+		t.Errorf("Fetch: %v, want %q", err, helm.TooLarge)
+	}
+}

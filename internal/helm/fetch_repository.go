@@ -1,0 +1,179 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/repo"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+// repository is what a Helm repository holds.
+type repository struct {
+	url   string
+	index *repo.IndexFile
+}
+
+// fromRepository answers the newest version of a chart that is asked for.
+func (f *Fetcher) fromRepository(ctx context.Context, address, name, version string) ([]bundle.File, string, error) {
+	found, err := f.repositories.get(ctx, address, func() (repository, error) { return f.repository(ctx, address) })
+	if err != nil {
+		return nil, "", err
+	}
+	entry, err := found.find(name, version)
+	if err != nil {
+		return nil, "", err
+	}
+	archive, err := found.archive(entry)
+	if err != nil {
+		return nil, "", err
+	}
+	if strings.HasPrefix(archive.URL, "oci://") {
+		files, _, err := f.fromRegistry(ctx, archive.URL, entry.Version)
+		return files, entry.Version, err
+	}
+	files, err := f.fromArchive(ctx, archive)
+	return files, entry.Version, err
+}
+
+// repository reads an index.
+func (f *Fetcher) repository(ctx context.Context, address string) (repository, error) {
+	location, err := url.Parse(address)
+	if err != nil {
+		return repository{}, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is no URL")}
+	}
+	at := location.JoinPath("index.yaml").String()
+	saved, err := f.get(ctx, at, maxIndex, newChecksum(""))
+	if err != nil {
+		return repository{}, err
+	}
+	index, err := readIndex(saved)
+	if err != nil {
+		return repository{}, &FetchError{URL: shown(at), Reason: Malformed, Err: fmt.Errorf("it is no index of a Helm repository: %w", err)}
+	}
+	return repository{url: address, index: index}, nil
+}
+
+// readIndex reads a downloaded index.yaml and removes it. Of each chart it keeps
+// only what is needed to fetch it: large indexes describe thousands.
+func readIndex(saved download) (*repo.IndexFile, error) {
+	index, err := repo.LoadIndexFile(saved.Name())
+	if closed := saved.Close(); err == nil && closed != nil {
+		return nil, fmt.Errorf("removing a temporary file: %w", closed)
+	}
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	slim := repo.NewIndexFile()
+	for name, versions := range index.Entries {
+		for _, version := range versions {
+			slim.Entries[name] = append(slim.Entries[name], &repo.ChartVersion{
+				Metadata: &chart.Metadata{Name: version.Name, Version: version.Version},
+				URLs:     version.URLs, Digest: version.Digest,
+			})
+		}
+	}
+	return slim, nil
+}
+
+// withoutPath takes off that the error is about a temporary file, which Helm says
+// first.
+func withoutPath(err error) error {
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
+		return cause.Err
+	}
+	for range 2 { // The path, and where in Helm that was said.
+		if inner := errors.Unwrap(err); inner != nil {
+			err = inner
+		}
+	}
+	return err
+}
+
+// find answers the newest version of a chart that is asked for.
+func (r repository) find(name, version string) (*repo.ChartVersion, error) {
+	entries := r.index.Entries[name]
+	if len(entries) == 0 {
+		return nil, &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
+	}
+	if err := checkConstraint(r.url, version); err != nil {
+		return nil, err
+	}
+	entry, err := r.index.Get(name, version)
+	if err == nil {
+		return entry, nil
+	}
+	versions := make([]string, len(entries))
+	for i, entry := range entries {
+		versions[i] = entry.Version
+	}
+	return nil, noVersion(r.url, fmt.Sprintf("chart %q", name), version, versions)
+}
+
+// checkConstraint says whether a version, or a range of them, is one.
+func checkConstraint(address, version string) error {
+	if version == "" {
+		return nil
+	}
+	if _, err := semver.NewConstraint(version); err != nil {
+		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%q is no version and no range of versions", version)}
+	}
+	return nil
+}
+
+// noVersion says what there is instead.
+func noVersion(address, what, version string, versions []string) error {
+	wanted := fmt.Sprintf("no version %q", version)
+	if version == "" {
+		wanted = "no stable version"
+	}
+	if len(versions) == 0 {
+		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s, nor any other", what, wanted)}
+	}
+	const most = 10
+	listed := strings.Join(versions[:min(most, len(versions))], ", ")
+	if len(versions) > most {
+		listed += " and others"
+	}
+	return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s, but %s", what, wanted, listed)}
+}
+
+// archive says where a version is kept.
+func (r repository) archive(entry *repo.ChartVersion) (bundle.Location, error) {
+	if len(entry.URLs) == 0 {
+		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the index names no archive of %s %s", entry.Name, entry.Version)}
+	}
+	address, err := repo.ResolveReferenceURL(r.url, entry.URLs[0])
+	if err != nil {
+		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the address of %s %s is no URL", entry.Name, entry.Version)}
+	}
+	at := bundle.Location{Kind: bundle.Archive, URL: address, Format: "tar.gz"}
+	if entry.Digest != "" {
+		at.Checksum = "sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")
+	}
+	return at, nil
+}
+
+// newestFirst sorts versions; what is none is left out.
+func newestFirst(texts []string) []string {
+	versions := make([]*semver.Version, 0, len(texts))
+	for _, text := range texts {
+		if version, err := semver.NewVersion(text); err == nil {
+			versions = append(versions, version)
+		}
+	}
+	slices.SortFunc(versions, func(a, b *semver.Version) int { return b.Compare(a) })
+	sorted := make([]string, len(versions))
+	for i, version := range versions {
+		sorted[i] = version.Original()
+	}
+	return sorted
+}
