@@ -132,8 +132,8 @@ func describe(charts *helm.Charts, generated source.Generated, pinned bool) (bun
 // merge makes the map of generated bundles. An element whose digest stays is
 // the prior one, word for word, so that a commit which leaves a bundle alone
 // moves nothing downstream. changed says whether any element is another or
-// missing.
-func merge(charts *helm.Charts, generated []source.Generated, prior map[string]bundleElement, pinned bool, diags *diag.Diagnostics) (elements map[string]bundleElement, changed bool) {
+// missing; lasts whether what was generated is sure to be generated again.
+func merge(charts *helm.Charts, generated []source.Generated, prior map[string]bundleElement, lasts func(source.Generated) bool, diags *diag.Diagnostics) (elements map[string]bundleElement, changed bool) {
 	elements = make(map[string]bundleElement, len(generated))
 	for _, made := range generated {
 		name := made.Bundle.Name
@@ -142,7 +142,7 @@ func merge(charts *helm.Charts, generated []source.Generated, prior map[string]b
 			elements[name] = before
 			continue
 		}
-		element, err := describe(charts, made, pinned && made.Pinned)
+		element, err := describe(charts, made, lasts(made))
 		if err != nil {
 			diags.AddError("Cannot read the chart of bundle "+name, sentence(err))
 			continue

@@ -42,6 +42,7 @@ type fleet struct {
 	settings
 	charts  *helm.Charts
 	fetcher *helm.Fetcher
+	public  *helm.Fetcher // Without credentials.
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
@@ -65,11 +66,25 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher}
+	public, err := helm.NewFetcher(helm.FetchConfig{Registries: withoutCredentials(s.registries)})
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CacheDir: s.cacheDir})
-	f.source = source.New(f.git, fetcher)
+	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)
 	return f, nil
+}
+
+// withoutCredentials keeps what says how to reach registries, and not as whom.
+func withoutCredentials(registries map[string]helm.Registry) map[string]helm.Registry {
+	public := make(map[string]helm.Registry, len(registries))
+	for prefix, registry := range registries {
+		registry.Username, registry.Password, registry.Token = "", "", ""
+		public[prefix] = registry
+	}
+	return public
 }
 
 // MissingClusterError says that clusters has no such entry.

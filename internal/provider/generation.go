@@ -84,7 +84,8 @@ func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *di
 		addSourceError(diags, g, err)
 		return generated{}
 	}
-	elements, changed := merge(f.charts, made, g.prior, pinned, diags)
+	lasts := func(bundle source.Generated) bool { return pinned && bundle.Pinned }
+	elements, changed := merge(f.charts, made, g.prior, lasts, diags)
 	return generated{bundles: bundlesOf(elements), commit: commit, pinned: pinned, changed: changed}
 }
 
@@ -110,12 +111,15 @@ func (f *fleet) settle(ctx context.Context, g generation, planned types.Map, com
 	}
 	if planned.IsUnknown() {
 		addProblems(diags, g.name, problems)
-		elements, _ := merge(f.charts, made, g.prior, true, diags)
+		elements, _ := merge(f.charts, made, g.prior, always, diags)
 		return bundlesOf(elements), commit
 	}
-	elements, _ := merge(f.charts, made, nil, true, diags)
+	elements, _ := merge(f.charts, made, nil, always, diags)
 	return settleElements(g.name, known, elements, diags), commit
 }
+
+// always is for what has been applied: it is what it is.
+func always(source.Generated) bool { return true }
 
 // settleElements fills in what the plan left open of elements it knew.
 func settleElements(name string, planned, made map[string]bundleElement, diags *diag.Diagnostics) types.Map {

@@ -28,6 +28,7 @@ type gitRepoModel struct {
 	KeepResources       types.Bool   `tfsdk:"keep_resources"`
 	DeleteNamespace     types.Bool   `tfsdk:"delete_namespace"`
 	CorrectDrift        types.Object `tfsdk:"correct_drift"`
+	HelmRepoURLRegex    types.String `tfsdk:"helm_repo_url_regex"`
 	ForceSyncGeneration types.Int64  `tfsdk:"force_sync_generation"`
 	Commit              types.String `tfsdk:"commit"`
 	Bundles             types.Map    `tfsdk:"bundles"`
@@ -41,7 +42,7 @@ type bundlePathModel struct {
 // known says whether everything a plan needs is known.
 func (m gitRepoModel) known(ctx context.Context) bool {
 	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Strict,
-		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.ForceSyncGeneration)
+		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.ForceSyncGeneration)
 }
 
 func (m gitRepoModel) checkout() checkout {
@@ -58,7 +59,8 @@ func (m gitRepoModel) generation(ctx context.Context, prior gitRepoModel, diags 
 		checkout: m.checkout(),
 		at:       path.Root("repo"),
 		spec: source.Spec{
-			Directory: m.Directory.ValueString(),
+			Directory:        m.Directory.ValueString(),
+			HelmRepoURLRegex: m.HelmRepoURLRegex.ValueString(),
 			Read: &bundle.ReadOptions{
 				RepoName:    m.Name.ValueString(),
 				Paths:       stringsOf(ctx, m.Paths, diags),

@@ -102,6 +102,12 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"keep_resources":   flagAttribute("Leave objects on a cluster when a bundle leaves it."),
 		"delete_namespace": flagAttribute("Delete the namespace of a release when the bundle leaves the cluster."),
 		"correct_drift":    objectAttribute("Whether changes made on clusters are taken back.", correctDriftAttributes()),
+		"helm_repo_url_regex": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression. " +
+				"Default: for all that `registries` has an entry for.",
+			Validators: []validator.String{regularExpression()},
+		},
 		"force_sync_generation": schema.Int64Attribute{
 			Optional:            true,
 			MarkdownDescription: "Another number deploys all bundles again, and looks again for the newest charts that version constraints allow.",

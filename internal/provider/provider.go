@@ -235,6 +235,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	}
 	p.cleanup.add(configured.git.Close)
 	p.cleanup.add(configured.fetcher.Close)
+	p.cleanup.add(configured.public.Close)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
 }

@@ -51,3 +51,25 @@ func (v durationValidator) ValidateString(ctx context.Context, req validator.Str
 	}
 	resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", req.ConfigValue.String()+" "+v.Description(ctx)+".")
 }
+
+// regularExpression accepts what can be compiled as one.
+func regularExpression() validator.String { return regularExpressionValidator{} }
+
+type regularExpressionValidator struct{}
+
+func (regularExpressionValidator) Description(context.Context) string {
+	return "must be a regular expression in the syntax of RE2"
+}
+
+func (v regularExpressionValidator) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (v regularExpressionValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := regexp.Compile(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid regular expression", sentence(err))
+	}
+}
