@@ -184,6 +184,16 @@ func gitAttributes() map[string]schema.Attribute {
 		"known_hosts":     text("Host keys of the ssh server, in the format of a known_hosts file."),
 		"ca_bundle":       text("Certificates of the server's authority, PEM."),
 		"insecure":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the server's certificate."},
+		"github_app": schema.SingleNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Sign in as an installation of a GitHub App, instead of as a user.",
+			Attributes: map[string]schema.Attribute{
+				"id":              schema.StringAttribute{Required: true, MarkdownDescription: "Id or client id of the app."},
+				"installation_id": schema.Int64Attribute{Required: true, MarkdownDescription: "Id of its installation."},
+				"private_key":     schema.StringAttribute{Required: true, Sensitive: true, MarkdownDescription: "Private key of the app, PEM."},
+				"api_url":         text("Address of the API. Default: `https://api.github.com`, and `/api/v3` of the host for other hosts than github.com."),
+			},
+		},
 	}
 }
 

@@ -83,6 +83,14 @@ type gitModel struct {
 	KnownHosts    types.String `tfsdk:"known_hosts"`
 	CABundle      types.String `tfsdk:"ca_bundle"`
 	Insecure      types.Bool   `tfsdk:"insecure"`
+	GitHubApp     types.Object `tfsdk:"github_app"`
+}
+
+type gitHubAppModel struct {
+	ID             types.String `tfsdk:"id"`
+	InstallationID types.Int64  `tfsdk:"installation_id"`
+	PrivateKey     types.String `tfsdk:"private_key"`
+	APIURL         types.String `tfsdk:"api_url"`
 }
 
 type registryModel struct {
@@ -271,9 +279,25 @@ func credentialsOf(ctx context.Context, entries types.Map, diags *diag.Diagnosti
 			KnownHosts:            model.KnownHosts.ValueString(),
 			CABundle:              model.CABundle.ValueString(),
 			InsecureSkipTLSVerify: model.Insecure.ValueBool(),
+			GitHubApp:             gitHubAppOf(ctx, model.GitHubApp, diags),
 		}
 	}
 	return found
+}
+
+// gitHubAppOf is nil for an app that was not given.
+func gitHubAppOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *git.App {
+	if value.IsNull() {
+		return nil
+	}
+	var model gitHubAppModel
+	diags.Append(as(ctx, value, &model)...)
+	return &git.App{
+		ID:             model.ID.ValueString(),
+		InstallationID: model.InstallationID.ValueInt64(),
+		PrivateKey:     model.PrivateKey.ValueString(),
+		APIURL:         model.APIURL.ValueString(),
+	}
 }
 
 func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]helm.Registry {
