@@ -32,7 +32,7 @@ var _ genericclioptions.RESTClientGetter = (*Client)(nil)
 type Client struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
-	mapper    meta.ResettableRESTMapper
+	mapper    *mapper
 	typed     kubernetes.Interface
 	dynamic   dynamic.Interface
 }
@@ -57,7 +57,7 @@ func New(c Connection) (*Client, error) {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
 	client.discovery = memory.NewMemCacheClient(found)
-	client.mapper = restmapper.NewDeferredDiscoveryRESTMapper(client.discovery)
+	client.mapper = &mapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(client.discovery)}
 	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
