@@ -33,7 +33,7 @@ func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resou
 	for key, members := range groups {
 		listed := map[string]*unstructured.Unstructured{}
 		if len(members) > 1 {
-			listed = c.list(ctx, key)
+			listed = c.list(ctx, key, members)
 		}
 		for _, member := range members {
 			if object, ok := listed[member.Name]; ok {
@@ -53,17 +53,32 @@ func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resou
 	return found, nil
 }
 
-// list answers the objects of a group by name. It is a shortcut: when it fails,
-// for example because the identity may get but not list, the objects are read
-// one by one, and an error shows there.
-func (c *Client) list(ctx context.Context, key group) map[string]*unstructured.Unstructured {
-	listed := map[string]*unstructured.Unstructured{}
-	items, err := c.dynamic.Resource(key.resource).Namespace(key.namespace).List(ctx, metav1.ListOptions{LabelSelector: managedByHelm})
-	if err != nil {
-		return listed
+// pageSize is how many objects of a list are in memory at once.
+const pageSize = 100
+
+// list answers the members of a group by name. It is a shortcut: what it does
+// not find, and all of it when it fails, for example because the identity may
+// get but not list, is read one by one, and an error shows there. It stops when
+// it has found every member: others may have many more objects in the namespace.
+func (c *Client) list(ctx context.Context, key group, members []*resource.Info) map[string]*unstructured.Unstructured {
+	wanted := make(map[string]bool, len(members))
+	for _, member := range members {
+		wanted[member.Name] = true
 	}
-	for i := range items.Items {
-		listed[items.Items[i].GetName()] = &items.Items[i]
+	listed := make(map[string]*unstructured.Unstructured, len(members))
+	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: pageSize}
+	for {
+		page, err := c.dynamic.Resource(key.resource).Namespace(key.namespace).List(ctx, options)
+		if err != nil {
+			return listed
+		}
+		for _, item := range page.Items {
+			if wanted[item.GetName()] {
+				listed[item.GetName()] = &item
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" || len(listed) == len(wanted) {
+			return listed
+		}
 	}
-	return listed
 }

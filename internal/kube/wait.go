@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
 )
@@ -20,6 +22,8 @@ type Condition struct {
 	Object  string // such as "Deployment web/nginx"
 	Status  string // kstatus: InProgress, Failed, Terminating, NotFound or Unknown
 	Message string
+	// ended says that no controller will look at the object again.
+	ended bool
 }
 
 // NotReadyError lists the objects that are not ready.
@@ -31,16 +35,6 @@ func (e *NotReadyError) Error() string {
 		lines[i] = fmt.Sprintf("%s is %s: %s", object.Object, object.Status, object.Message)
 	}
 	return "not ready: " + strings.Join(lines, "; ")
-}
-
-// failed says whether waiting longer is of no use.
-func (e *NotReadyError) failed() bool {
-	for _, object := range e.Objects {
-		if object.Status == status.FailedStatus.String() {
-			return true
-		}
-	}
-	return false
 }
 
 // NotGoneError lists the objects that were not deleted in time.
@@ -60,10 +54,10 @@ func (e *NotGoneError) Error() string {
 	for i, left := range e.Objects {
 		lines[i] = left.Object
 		switch {
-		case len(left.Finalizers) > 0:
-			lines[i] += " (held by the finalizers " + strings.Join(left.Finalizers, ", ") + ")"
 		case !left.Deleting:
 			lines[i] += " (not being deleted: somebody made it again)"
+		case len(left.Finalizers) > 0:
+			lines[i] += " (held by the finalizers " + strings.Join(left.Finalizers, ", ") + ")"
 		}
 	}
 	return "still there: " + strings.Join(lines, "; ")
@@ -76,15 +70,38 @@ func delays() wait.DelayFunc {
 }
 
 // WaitReady returns when every object was seen ready by kstatus. It fails with a
-// *NotReadyError when ctx ends, or at once when an object has failed for good.
-// Jobs count only if jobs is set, and are ready when they are complete.
+// *NotReadyError when ctx ends, or earlier when an object has failed and waiting
+// is of no use. Jobs count only if jobs is set, and are ready when they are
+// complete.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, jobs bool) error {
 	pending := waitedFor(objects, jobs)
+	var failing failure
 	return until(ctx, func(ctx context.Context) (err error, final bool) {
 		pending, err = c.notReady(ctx, pending)
 		notReady, ok := errors.AsType[*NotReadyError](err)
-		return err, ok && notReady.failed()
+		return err, ok && failing.isFinal(notReady.Objects, time.Now())
 	})
+}
+
+// failurePatience is how long an object may count as failed before waiting ends.
+// What an upgrade does not touch can still be failed when it begins, such as a
+// Deployment whose progress deadline passed while the Secret was missing that
+// the upgrade brings.
+const failurePatience = 10 * time.Second
+
+// failure remembers since when some object has failed.
+type failure struct{ since time.Time }
+
+func (f *failure) isFinal(objects []Condition, now time.Time) bool {
+	hasFailed := func(object Condition) bool { return object.Status == status.FailedStatus.String() }
+	if !slices.ContainsFunc(objects, hasFailed) {
+		f.since = time.Time{}
+		return false
+	}
+	if f.since.IsZero() {
+		f.since = now
+	}
+	return now.Sub(f.since) >= failurePatience || slices.ContainsFunc(objects, func(object Condition) bool { return object.ended })
 }
 
 // until looks again and again until there is no error, or a final one. When ctx
@@ -124,7 +141,13 @@ func waitedFor(objects []*resource.Info, jobs bool) []*resource.Info {
 }
 
 func isJob(object *resource.Info) bool {
-	return object.Mapping.GroupVersionKind.GroupKind() == batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+	return isA(object, batchv1.SchemeGroupVersion.WithKind("Job"))
+}
+
+func isPod(object *resource.Info) bool { return isA(object, corev1.SchemeGroupVersion.WithKind("Pod")) }
+
+func isA(object *resource.Info, kind schema.GroupVersionKind) bool {
+	return object.Mapping.GroupVersionKind.GroupKind() == kind.GroupKind()
 }
 
 // notReady answers those objects that are not ready, and why.
@@ -164,14 +187,28 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 		return condition, false, fmt.Errorf("reading the status of %s: %w", condition.Object, err)
 	}
 	condition.Status, condition.Message = computed.Status.String(), computed.Message
-	if computed.Status != status.CurrentStatus {
-		return condition, false, nil
-	}
-	if isJob(object) && !isComplete(live) {
+	switch {
+	case isPod(object) && phase(live) == corev1.PodFailed:
+		// To kstatus a pod that has ended is as wanted, however it ended.
+		condition.Status, condition.ended = status.FailedStatus.String(), true
+	case computed.Status == status.FailedStatus:
+		condition.ended = isJob(object)
+	case computed.Status != status.CurrentStatus:
+	case isJob(object) && !isComplete(live):
 		condition.Status, condition.Message = status.InProgressStatus.String(), "the job is not complete"
-		return condition, false, nil
+	default:
+		return condition, true, nil
 	}
-	return condition, true, nil
+	return condition, false, nil
+}
+
+// phase is that of a pod, "" when it has none.
+func phase(pod *unstructured.Unstructured) corev1.PodPhase {
+	text, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+	if err != nil {
+		return ""
+	}
+	return corev1.PodPhase(text)
 }
 
 // isComplete tells a job that is done from one that has only started, which is

@@ -1,0 +1,357 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// lab is one namespace of a real cluster.
+type lab struct {
+	*kube.Client
+	namespace string
+	cluster   *testenv.Cluster
+	typed     *kubernetes.Clientset
+}
+
+func newLab(t *testing.T, namespace string) lab {
+	t.Helper()
+	env := testenv.Shared(t)
+	client := connect(t, kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Contexts()[0]})
+	typed, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := typed.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return lab{Client: client, namespace: namespace, cluster: env.Cluster(0), typed: typed}
+}
+
+// infos reads manifests as Helm does.
+func (l lab) infos(t *testing.T, manifests ...string) []*resource.Info {
+	t.Helper()
+	infos, err := resource.NewBuilder(l.Client).Unstructured().NamespaceParam(l.namespace).DefaultNamespace().Flatten().
+		Stream(strings.NewReader(strings.Join(manifests, "\n---\n")), "test").Do().Infos()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return infos
+}
+
+func (l lab) create(t *testing.T, infos []*resource.Info) {
+	t.Helper()
+	for _, info := range infos {
+		if _, err := resource.NewHelper(info.Client, info.Mapping).Create(info.Namespace, true, info.Object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (l lab) remove(t *testing.T, infos []*resource.Info) {
+	t.Helper()
+	for _, info := range infos {
+		policy := metav1.DeletePropagationBackground
+		if _, err := resource.NewHelper(info.Client, info.Mapping).DeleteWithOptions(info.Namespace, info.Name, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (l lab) patch(t *testing.T, info *resource.Info, change, subresource string) {
+	t.Helper()
+	helper := resource.NewHelper(info.Client, info.Mapping).WithSubresource(subresource)
+	if _, err := helper.Patch(info.Namespace, info.Name, types.MergePatchType, []byte(change), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+const pods = "template: {metadata: {labels: {app: %[1]s}}, spec: {%[2]scontainers: [{name: main, image: example.com/main}]}}"
+
+func deployment(name string) string {
+	return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s}\nspec: {replicas: 2, selector: {matchLabels: {app: %[1]s}}, "+pods+"}", name, "")
+}
+
+func job(name string) string {
+	return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: %[1]s}\nspec: {"+pods+"}", name, "restartPolicy: Never, ")
+}
+
+func configMap(name, meta string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}", name, meta)
+}
+
+// claim is never bound: the clusters have no storage.
+func claim(name string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: %s}\nspec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}", name)
+}
+
+const (
+	held  = `, finalizers: [example.com/hold]`
+	freed = `{"metadata":{"finalizers":null}}`
+)
+
+func soon(t *testing.T, patience time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+const (
+	long  = 20 * time.Second
+	short = time.Second
+)
+
+func TestAccWaitReady(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-ready")
+	infos := l.infos(t, deployment("web"), configMap("settings", ""), configMap("more", ""), job("migrate"))
+	var missing *kube.NotReadyError
+	if err := l.Ready(t.Context(), infos, true); !errors.As(err, &missing) || len(missing.Objects) != len(infos) {
+		t.Fatalf("before anything is there: %v", err)
+	}
+	l.create(t, infos)
+	if err := l.WaitReady(soon(t, long), infos, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ready(t.Context(), infos, true); err != nil {
+		t.Errorf("ready before, but now: %v", err)
+	}
+}
+
+func TestAccWaitReadyNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-missing")
+	infos := l.infos(t, claim("data"), configMap("settings", ""))
+	l.create(t, infos)
+	began := time.Now()
+	err := l.WaitReady(soon(t, short), infos, true)
+	var notReady *kube.NotReadyError
+	if !errors.As(err, &notReady) {
+		t.Fatalf("error = %v, want a NotReadyError", err)
+	}
+	want := []kube.Condition{{Object: "PersistentVolumeClaim wait-missing/data", Status: "InProgress"}}
+	if diff := cmp.Diff(want, notReady.Objects, cmpopts.IgnoreFields(kube.Condition{}, "Message"), cmpopts.IgnoreUnexported(kube.Condition{})); diff != "" {
+		t.Errorf("what is not ready (-want +got):\n%s", diff)
+	}
+	if took := time.Since(began); took > 5*short {
+		t.Errorf("it took %s to give up after %s", took, short)
+	}
+}
+
+func TestAccWaitReadyOfJobs(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-jobs")
+	// A job whose pods nobody starts.
+	waiting := strings.Replace(job("waiting"), "spec: {template", "spec: {suspend: true, template", 1)
+	infos := l.infos(t, waiting)
+	l.create(t, infos)
+	if err := l.WaitReady(soon(t, long), infos, false); err != nil {
+		t.Errorf("jobs do not count, but: %v", err)
+	}
+	if err := l.WaitReady(soon(t, short), infos, true); !errors.As(err, new(*kube.NotReadyError)) {
+		t.Errorf("a job that does not run: %v", err)
+	}
+	// One that is out of time has failed, and waiting ends at once.
+	failing := l.infos(t, strings.Replace(job("failing"), "spec: {template", "spec: {suspend: true, activeDeadlineSeconds: 1, template", 1))
+	l.create(t, failing)
+	l.patch(t, failing[0], `{"spec":{"parallelism":0,"suspend":false}}`, "")
+	began := time.Now()
+	var notReady *kube.NotReadyError
+	if err := l.WaitReady(soon(t, time.Minute), failing, true); !errors.As(err, &notReady) || notReady.Objects[0].Status != "Failed" {
+		t.Errorf("a failed job: %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s to see that the job has failed", took)
+	}
+}
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.wait.example.com}
+spec:
+  group: wait.example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+func TestAccWaitReadyOfCustomResources(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-custom")
+	definition := l.infos(t, widgets)
+	l.create(t, definition)
+	if err := l.WaitReady(soon(t, long), definition, true); err != nil {
+		t.Fatal(err)
+	}
+	widget := l.infos(t, "apiVersion: wait.example.com/v1\nkind: Widget\nmetadata: {name: w}")
+	l.create(t, widget)
+	if err := l.Ready(t.Context(), widget, true); err != nil {
+		t.Errorf("what has no status is ready, but: %v", err)
+	}
+	const stalled, ready = `{"status":{"conditions":[{"type":"Stalled","status":"True","message":"no quota"}]}}`, `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
+	l.patch(t, widget[0], stalled, "status")
+	var notReady *kube.NotReadyError
+	if err := l.Ready(t.Context(), widget, true); !errors.As(err, &notReady) || !strings.Contains(err.Error(), "Widget wait-custom/w is Failed: no quota") {
+		t.Errorf("stalled: %v", err)
+	}
+	// What an upgrade finds failed can recover by it.
+	var recovering sync.WaitGroup
+	recovering.Go(func() {
+		<-time.After(short)
+		l.patch(t, widget[0], ready, "status")
+	})
+	if err := l.WaitReady(soon(t, long), widget, true); err != nil {
+		t.Errorf("it recovers, but: %v", err)
+	}
+	recovering.Wait()
+
+	// With its kind a resource goes as well.
+	l.remove(t, definition)
+	if err := l.WaitGone(soon(t, long), append(slices.Clone(widget), definition...)); err != nil {
+		t.Errorf("the definition was removed, but: %v", err)
+	}
+}
+
+func TestAccWaitGone(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-gone")
+	if err := l.WaitGone(soon(t, short), l.infos(t, configMap("never", ""))); err != nil {
+		t.Errorf("what never was is gone, but: %v", err)
+	}
+	infos := l.infos(t, configMap("a", ""), configMap("held", held), configMap("also-held", held), deployment("web"))
+	l.create(t, infos)
+	l.remove(t, infos)
+
+	err := l.WaitGone(soon(t, 3*short), infos)
+	var notGone *kube.NotGoneError
+	if !errors.As(err, &notGone) {
+		t.Fatalf("error = %v, want a NotGoneError", err)
+	}
+	want := []kube.Leftover{
+		{Object: "ConfigMap wait-gone/held", Finalizers: []string{"example.com/hold"}, Deleting: true},
+		{Object: "ConfigMap wait-gone/also-held", Finalizers: []string{"example.com/hold"}, Deleting: true},
+	}
+	if diff := cmp.Diff(want, notGone.Objects); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(err.Error(), "ConfigMap wait-gone/held (held by the finalizers example.com/hold)") {
+		t.Errorf("the error does not name the finalizer: %v", err)
+	}
+
+	l.patch(t, infos[1], freed, "")
+	l.patch(t, infos[2], freed, "")
+	if err := l.WaitGone(soon(t, long), infos); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAccWaitGoneWhenMadeAgain(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-again")
+	infos := l.infos(t, configMap("a", ""))
+	l.create(t, infos)
+	l.remove(t, infos)
+	l.create(t, infos)
+	err := l.WaitGone(soon(t, short), infos)
+	if err == nil || !strings.Contains(err.Error(), "somebody made it again") {
+		t.Errorf("error = %v, want it to say that the object was made again", err)
+	}
+}
+
+// Neither a refusal nor silence proves that something is gone.
+func TestAccWaitGoneBelievesOnlyANotFound(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-denied")
+	l.create(t, l.infos(t, configMap("a", ""), configMap("b", "")))
+	infos := l.infos(t, configMap("a", ""), configMap("b", ""))
+	user, err := l.cluster.User(t.Context(), "sees-nothing", []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied := connect(t, kube.Connection{Kubeconfig: user.Kubeconfig})
+	if err := denied.WaitGone(soon(t, short), infos); !apierrors.IsForbidden(err) {
+		t.Errorf("refused: error = %v, want that it is forbidden", err)
+	}
+	gone := connect(t, kube.Connection{Host: "https://127.0.0.1:1", Token: "t", Insecure: true})
+	err = kube.Classify("c1", gone.WaitGone(soon(t, short), infos))
+	if !errors.As(err, new(*status.UnreachableError)) {
+		t.Errorf("no answer: error = %v, want an UnreachableError", err)
+	}
+	if err := gone.WaitReady(soon(t, short), infos, true); !errors.As(kube.Classify("c1", err), new(*status.UnreachableError)) {
+		t.Errorf("no answer: error = %v, want an UnreachableError", err)
+	}
+}
+
+// Objects of one kind and namespace are read together, and those without Helm's
+// label, which the list lacks, one by one.
+func TestAccReadingTakesFewRequests(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "few-requests")
+	const managed = ", labels: {app.kubernetes.io/managed-by: Helm}"
+	manifests := []string{configMap("bare", "")}
+	for i := range 150 { // more than a page
+		manifests = append(manifests, configMap(fmt.Sprintf("a%03d", i), managed))
+	}
+	infos := l.infos(t, manifests...)
+	l.create(t, infos)
+	var counted atomic.Int64
+	if err := counting(t, l, &counted).Ready(t.Context(), infos, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := counted.Load(); got != 3 {
+		t.Errorf("%d requests were made, want 2 pages and 1 object", got)
+	}
+}
+
+// counting is a client of the lab's cluster through a server that counts.
+func counting(t *testing.T, l lab, counted *atomic.Int64) *kube.Client {
+	t.Helper()
+	config := l.cluster.RESTConfig()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(address)
+		r.Out.Header.Del("Authorization") // The transport brings its own.
+	}}
+	return connect(t, to(serve(t, func(w http.ResponseWriter, r *http.Request) {
+		counted.Add(1)
+		forward.ServeHTTP(w, r)
+	})))
+}
