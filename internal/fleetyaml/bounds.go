@@ -118,7 +118,7 @@ func expansion(data []byte) (int, *Problem) {
 	for { // More than one where lines end in a carriage return only.
 		var root yaml.Node
 		if err := decoder.Decode(&root); err != nil {
-			return total, nil //nolint:nilerr // The end, or no YAML.
+			return total, nil // The end, or no YAML.
 		}
 		m := newMeasurer()
 		measured, problem := m.node(&root)

@@ -229,7 +229,7 @@ func TestCheckAliases(t *testing.T) {
 	t.Run("with line breaks that are rare", func(t *testing.T) {
 		t.Parallel()
 
-		text := strings.NewReplacer("\n", "\u2028", ": &", ":\u0085&").Replace(bombs()["a chain"])
+		text := strings.ReplaceAll(bombs()["a chain"], "\n", "\u2028")
 		if err := fleetyaml.CheckAliases([]byte(text)); err == nil {
 			t.Error("CheckAliases() takes a bomb")
 		}
