@@ -17,20 +17,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Charts turns bundles into charts. What it keeps are the files of a chart,
-// never a loaded one: Helm changes a chart while it renders, so each rendering
-// loads its own.
+// Charts turns bundles into charts. A chart is read once and kept by digest; Helm
+// changes a chart while it renders, so each rendering gets a copy of its own.
 type Charts struct {
 	// Kustomize builds the kustomization in a folder of files; rendered objects,
 	// if any, come first among its resources. Without it a bundle with a
 	// kustomization cannot be rendered.
 	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
 
-	files sync.Map // chartKey -> []*loader.BufferedFile
+	charts sync.Map // chartKey -> *chart.Chart
 }
 
-// chartKey names everything of a deployment that the files of its chart depend
-// on.
+// chartKey names everything of a deployment that its chart depends on.
 type chartKey struct {
 	content  string // digest
 	style    style
@@ -63,36 +61,51 @@ func styleOf(d target.Deployment) (style, error) {
 	return s, err
 }
 
-// load makes the chart of a deployment. Every call returns a chart of its own.
+// load answers the chart of a deployment, a copy that the caller may change.
 func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	made, err := styleOf(d)
 	if err != nil {
 		return nil, made, err
 	}
-	files, err := c.chartFiles(d, made)
+	key := chartKey{content: d.Bundle.Content, style: made, overlays: strings.Join(overlays(d), "\n")}
+	if kept, ok := c.charts.Load(key); ok {
+		if read, ok := kept.(*chart.Chart); ok {
+			return copyChart(read), made, nil
+		}
+	}
+	files, err := c.makeChartFiles(d, made)
 	if err != nil {
 		return nil, made, err
 	}
-	loaded, err := loader.LoadFiles(files)
+	read, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
-	return loaded, made, nil
+	c.charts.Store(key, read)
+	return copyChart(read), made, nil
 }
 
-func (c *Charts) chartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
-	key := chartKey{content: d.Bundle.Content, style: s, overlays: strings.Join(overlays(d), "\n")}
-	if files, ok := c.files.Load(key); ok {
-		if buffered, ok := files.([]*loader.BufferedFile); ok {
-			return buffered, nil
+// copyChart copies what Helm changes of a chart while it renders: metadata, values
+// and the tree of dependencies. Files are shared, as nothing ever changes them.
+func copyChart(original *chart.Chart) *chart.Chart {
+	copied := *original
+	if original.Metadata != nil {
+		metadata := *original.Metadata
+		metadata.Dependencies = slices.Clone(metadata.Dependencies) // nil stays nil, which Helm looks at.
+		for i, dependency := range metadata.Dependencies {
+			wanted := *dependency
+			metadata.Dependencies[i] = &wanted
 		}
+		copied.Metadata = &metadata
 	}
-	files, err := c.makeChartFiles(d, s)
-	if err != nil {
-		return nil, err
+	if original.Values != nil {
+		copied.Values = deepCopy(original.Values)
 	}
-	c.files.Store(key, files)
-	return files, nil
+	copied.SetDependencies()
+	for _, dependency := range original.Dependencies() {
+		copied.AddDependency(copyChart(dependency))
+	}
+	return &copied
 }
 
 func (c *Charts) makeChartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
