@@ -79,7 +79,7 @@ func Deployments(in Input) (Result, error) {
 			}
 			d, err := plan.deployment(cluster, matched)
 			if err != nil {
-				result.Failures = append(result.Failures, Failure{Cluster: cluster.Name, Bundle: b.Name, Err: err})
+				result.Failures = append(result.Failures, Failure{Cluster: cluster.Name, Bundle: b.Name, Err: inFile(b.DefinitionFile, err)})
 				continue
 			}
 			result.Deployments = append(result.Deployments, d)
@@ -88,6 +88,18 @@ func Deployments(in Input) (Result, error) {
 	result.refuseClashes()
 	result.sort()
 	return result, nil
+}
+
+// inFile says in which file the template stands that an error is about. Errors are
+// shared by clusters, so it is a copy that says so.
+func inFile(file string, err error) error {
+	wrong, ok := err.(*TemplateError) //nolint:errorlint // Only the error itself can be told more.
+	if !ok {
+		return err
+	}
+	told := *wrong
+	told.File = file
+	return &told
 }
 
 // apply says of each cluster whether a rule matches it, and which rules match none.

@@ -480,3 +480,20 @@ func BenchmarkDeployments(b *testing.B) {
 		})
 	}
 }
+
+func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
+	t.Parallel()
+
+	b := parsed(t, "b", "helm: {values: {region: '${ .ClusterLabels.nowhere }'}}\n")
+	b.DefinitionFile = "apps/b/fleet.yaml"
+	result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}})
+	if err != nil || len(result.Failures) != 1 {
+		t.Fatal(result, err)
+	}
+	got := result.Failures[0].Err.Error()
+	for _, want := range []string{"helm.values.region of apps/b/fleet.yaml", ".ClusterLabels.nowhere"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+}

@@ -48,13 +48,19 @@ func listing(what string, known []string) string {
 
 // TemplateError says which value of a bundle cannot be templated for a cluster.
 type TemplateError struct {
-	// Place is the option, "helm.values.region" for example.
-	Place string
-	Err   error
+	// File is the fleet.yaml, "" for options that stand elsewhere. Place is the
+	// option, "helm.values.region" for example.
+	File, Place string
+	Err         error
 }
 
-// Error names the place.
-func (e *TemplateError) Error() string { return fmt.Sprintf("templating %s: %v", e.Place, e.Err) }
+// Error names file and place.
+func (e *TemplateError) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("templating %s: %v", e.Place, e.Err)
+	}
+	return fmt.Sprintf("templating %s of %s: %v", e.Place, e.File, e.Err)
+}
 
 // Unwrap gives the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
