@@ -20,7 +20,7 @@ const deepened = 50
 // give out a commit by its name.
 //
 // The result implements fs.ReadDirFS, fs.ReadFileFS, fs.StatFS and
-// fs.ReadLinkFS. Submodules are empty folders. Opening a symbolic link that
+// fs.ReadLinkFS. Submodules are empty folders, see FetchWithSubmodules. Opening a symbolic link that
 // leads out of the repository fails with ErrOutsideTree, reading a Git LFS
 // pointer with *LFSPointerError.
 //
@@ -33,22 +33,31 @@ func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.F
 	if !fullCommit.MatchString(commit) {
 		return nil, fmt.Errorf("%s: %q is not a full commit of 40 hexadecimal digits", at, commit)
 	}
-	key := at.user + " " + at.String() + " " + commit
+	found, err := c.tree(ctx, at, plumbing.NewHash(commit), hint)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// tree answers the files of a commit, which is fetched once for all who ask.
+func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hint Ref) (tree, error) {
+	key := at.user + " " + at.String() + " " + commit.String()
 	for {
-		if tree, err := c.fetched(key); tree != nil || err != nil {
-			return tree, err
+		if found, ok, err := c.fetched(key); ok || err != nil {
+			return found, err
 		}
 		// Whoever comes first fetches for all, with its own context.
 		result := c.fetching.DoChan(key, func() (any, error) {
-			return nil, c.fetch(ctx, at, plumbing.NewHash(commit), hint, key)
+			return nil, c.fetch(ctx, at, commit, hint, key)
 		})
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("fetching commit %s of %s: %w", commit, at, context.Cause(ctx))
+			return tree{}, fmt.Errorf("fetching commit %s of %s: %w", commit, at, context.Cause(ctx))
 		case r := <-result:
 			// When the first gives up, the next one takes over.
 			if r.Err != nil && (ctx.Err() != nil || !isContextError(r.Err)) {
-				return nil, r.Err
+				return tree{}, r.Err
 			}
 		}
 	}
@@ -58,17 +67,16 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// fetched answers nil when the commit has not been fetched.
-func (c *Client) fetched(key string) (fs.FS, error) {
+func (c *Client) fetched(key string) (found tree, ok bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, errClosed
+		return tree{}, false, errClosed
 	}
 	if objects, ok := c.trees[key]; ok {
-		return objects.root(), nil
+		return objects.root(), true, nil
 	}
-	return nil, nil //nolint:nilnil // Not there, and no reason to fail.
+	return tree{}, false, nil
 }
 
 // fetch adds a commit to what the client has.

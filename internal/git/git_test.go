@@ -135,13 +135,16 @@ func TestFetch(t *testing.T) {
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
 					t.Parallel()
-					tree, err := newClient(t, nil).Fetch(t.Context(), s.URL("repo"), tt.commit, tt.hint)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := fs.ReadFile(tree, "apps/a/fleet.yaml")
-					if want := "name: " + tt.want + "\n"; err != nil || string(got) != want {
-						t.Errorf("fleet.yaml = %q, %v, want %q", got, err, want)
+					for _, at := range []string{s.URL("repo"), s.SSHURL("repo")} {
+						client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+						tree, err := client.Fetch(t.Context(), at, tt.commit, tt.hint)
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, err := fs.ReadFile(tree, "apps/a/fleet.yaml")
+						if want := "name: " + tt.want + "\n"; err != nil || string(got) != want {
+							t.Errorf("fleet.yaml = %q, %v, want %q", got, err, want)
+						}
 					}
 				})
 			}
@@ -177,6 +180,75 @@ func TestFetchIsShared(t *testing.T) {
 	group.Wait()
 	if got, want := s.Requests(), 2; got != want { // What refs there are, and one pack.
 		t.Errorf("%d requests, want %d", got, want)
+	}
+}
+
+// What is known is not asked for again.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"http", "ssh"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			s := gittest.New(t, gittest.Options{})
+			head := commit(t, s, "repo", "main", map[string]string{"a": "1"})
+			client := newClient(t, map[string]git.Credentials{s.SSHURL(""): {SSHPrivateKey: s.SSHKey(), KnownHosts: s.KnownHosts()}})
+			at, forFetch := s.URL("repo"), 2
+			if scheme == "ssh" {
+				at, forFetch = s.SSHURL("repo"), 1 // One command does both.
+			}
+			steps := []struct {
+				name string
+				do   func() error
+				want int
+			}{
+				{"resolve", func() error { _, err := client.Resolve(t.Context(), at, git.Ref{Branch: "main"}); return err }, 1},
+				{"resolve again", func() error { _, err := client.Resolve(t.Context(), at, git.Ref{Branch: "main"}); return err }, 1},
+				{"fetch", func() error { _, err := client.Fetch(t.Context(), at, head, git.Ref{Branch: "main"}); return err }, forFetch},
+				{"fetch again", func() error { _, err := client.Fetch(t.Context(), at, head, git.Ref{}); return err }, 0},
+			}
+			for _, step := range steps {
+				before := s.Requests()
+				if err := step.do(); err != nil {
+					t.Fatalf("%s: %v", step.name, err)
+				}
+				if got := s.Requests() - before; got != step.want {
+					t.Errorf("%s: %d requests, want %d", step.name, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// One commit is fetched and not its history, other branches or tags.
+func TestFetchIsShallow(t *testing.T) {
+	t.Parallel()
+	for _, anyCommit := range []bool{true, false} {
+		t.Run(fmt.Sprintf("AllowReachableSHA1InWant=%t", anyCommit), func(t *testing.T) {
+			t.Parallel()
+			both(t, gittest.Options{AllowReachableSHA1InWant: anyCommit}, git.Config{MaxSize: 50_000}, func(t *testing.T, s *gittest.Server, client *git.Client, at func(string) string) {
+				t.Helper()
+				commit(t, s, "repo", "main", map[string]string{"past": noise(100_000)})
+				runGit(t, s, "repo", "tag", "large", "main")
+				head := commit(t, s, "repo", "main", map[string]string{"a": "1"})
+				commit(t, s, "repo", "other", map[string]string{"elsewhere": noise(100_000)})
+				if _, err := client.Fetch(t.Context(), at("repo"), head, git.Ref{Branch: "main"}); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Azure DevOps refuses clients that do not ask for multi_ack.
+func TestMultiACK(t *testing.T) {
+	t.Parallel()
+	s := gittest.New(t, gittest.Options{RequireMultiACK: true})
+	past := commit(t, s, "my project/_git/repo", "main", map[string]string{"a": "1"})
+	head := commit(t, s, "my project/_git/repo", "main", map[string]string{"a": "2"})
+	for _, hash := range []string{head, past} {
+		if _, err := newClient(t, nil).Fetch(t.Context(), s.URL("my project/_git/repo"), hash, git.Ref{Branch: "main"}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

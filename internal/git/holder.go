@@ -104,7 +104,7 @@ func (h *holding) release() error {
 	}
 	if h.file != nil {
 		h.from.disk += h.size
-		return errors.Join(h.file.Close(), os.Remove(h.file.Name()))
+		return errors.Join(h.file.Close(), os.Remove(h.file.Name())) //nolint:gosec // The name is our own.
 	}
 	h.from.room += h.size
 	return nil

@@ -54,7 +54,7 @@ func refuse(endpoint *transport.Endpoint) string {
 	default:
 		return "the scheme " + strconv.Quote(endpoint.Protocol) + " is not supported; use https://, ssh:// or git@host:path"
 	}
-	if strings.ContainsFunc(endpoint.User+endpoint.Host+endpoint.Path, unicode.IsControl) {
+	if strings.ContainsFunc(endpoint.User+endpoint.Host, unicode.IsControl) {
 		return "it holds a control character"
 	}
 	if endpoint.Host == "" {
@@ -63,10 +63,17 @@ func refuse(endpoint *transport.Endpoint) string {
 	if endpoint.Password != "" || strings.Contains(endpoint.User, ":") {
 		return "a password in a URL would be stored in Terraform's state; move it to the provider's git map"
 	}
-	if strings.ContainsAny(endpoint.Path, "?#") {
+	return refusePath(endpoint.Path)
+}
+
+// refusePath says why the path of a repository is not read, "" if it is.
+func refusePath(path string) string {
+	switch {
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return "it holds a control character"
+	case strings.ContainsAny(path, "?#"):
 		return "it has a query or a fragment; choose a branch, tag or commit with branch or revision"
-	}
-	if climbs(endpoint.Path) {
+	case climbs(path):
 		return `its path must not hold "..", "%" or "\"`
 	}
 	return ""

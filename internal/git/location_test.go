@@ -53,6 +53,63 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+func TestSubmoduleLocation(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, repo, url, want string // "" for an error.
+	}{
+		{"beside", "https://github.com/acme/fleet", "../lib", "https://github.com/acme/lib"},
+		{"beside, with slashes", "https://github.com/acme/fleet/", "../lib/", "https://github.com/acme/lib"},
+		{"below", "https://github.com/acme/fleet", "./lib", "https://github.com/acme/fleet/lib"},
+		{"of another group", "https://github.com/acme/fleet", "../../other/lib.git", "https://github.com/other/lib.git"},
+		{"at the top", "https://github.com/acme/fleet", "../../lib", "https://github.com/lib"},
+		{"short form", "git@github.com:acme/fleet", "../lib", "git@github.com:acme/lib"},
+		{"short form, at the top", "git@github.com:fleet", "../lib", "git@github.com:lib"},
+		{"ssh with a port", "ssh://git@github.com:2222/acme/fleet", "../lib", "ssh://git@github.com:2222/acme/lib"},
+		{"absolute", "https://github.com/acme/fleet", "git@gitlab.com:x/y", "git@gitlab.com:x/y"},
+		{"above the host", "https://github.com/acme/fleet", "../../../lib", ""},
+		{"the host", "https://github.com/acme/fleet", "../..", ""},
+		{"above the host of the short form", "git@github.com:fleet", "../../lib", ""},
+		{"with a percent sign", "https://github.com/acme/fleet", "../%2e%2e/lib", ""},
+		{"local", "https://github.com/acme/fleet", "/srv/lib", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			repo, err := parseLocation(tt.repo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := repo.submodule(tt.url)
+			if tt.want == "" {
+				if err == nil {
+					t.Errorf("%s of %s is %s, want an error", tt.url, tt.repo, got)
+				}
+				return
+			}
+			if err != nil || got.String() != tt.want {
+				t.Errorf("%s of %s is %s, %v, want %s", tt.url, tt.repo, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzSubmoduleLocation(f *testing.F) {
+	for _, seed := range []string{"../lib", "./a/../b", "../../../x", "https://example.com/x", "..//..", "../%2e", "./\x00"} {
+		f.Add(seed)
+	}
+	repo, err := parseLocation("https://github.com/acme/fleet")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		got, err := repo.submodule(url)
+		if err == nil && (refusePath(got.path) != "" || len(segments(got.path)) == 0 && got.host == repo.host) {
+			t.Errorf("%q leads to %+v", url, got)
+		}
+	})
+}
+
 func FuzzParseLocation(f *testing.F) {
 	for _, seed := range []string{"https://github.com/acme/fleet", "git@github.com:acme/fleet", "ssh://git@[::1]:2222/x", "file:///x", "https://u:p@h/x", ""} {
 		f.Add(seed)

@@ -30,19 +30,22 @@ const (
 
 // objects are what was fetched of one commit. They are safe for concurrent use.
 type objects struct {
-	pack *pack
-	top  plumbing.Hash
+	pack    *pack
+	top     plumbing.Hash
+	surveys map[plumbing.Hash]survey
 
 	mu      sync.Mutex
 	closed  bool
 	folders map[plumbing.Hash][]entry
 }
 
-// entry is one name in a folder; of a submodule hash is zero.
+// entry is one name in a folder.
 type entry struct {
 	name string
 	mode fs.FileMode
 	hash plumbing.Hash
+	// commit makes the entry a submodule, whose hash is zero.
+	commit plumbing.Hash
 }
 
 // newObjects fails with plumbing.ErrObjectNotFound when the pack does not hold
@@ -56,10 +59,14 @@ func newObjects(from *pack, commit plumbing.Hash) (*objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	return &objects{pack: from, top: found.TreeHash, folders: make(map[plumbing.Hash][]entry)}, nil
+	o := &objects{pack: from, top: found.TreeHash, surveys: make(map[plumbing.Hash]survey), folders: make(map[plumbing.Hash][]entry)}
+	if _, err := o.survey(o.top, 0); err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	return o, nil
 }
 
-func (o *objects) root() fs.FS { return tree{o} }
+func (o *objects) root() tree { return tree{objects: o} }
 
 func (o *objects) close() error {
 	o.mu.Lock()
@@ -84,6 +91,15 @@ func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
 	if entries, ok := o.folders[folder]; ok {
 		return entries, nil
 	}
+	entries, err := o.decode(folder)
+	if err != nil {
+		return nil, err
+	}
+	o.folders[folder] = entries
+	return entries, nil
+}
+
+func (o *objects) decode(folder plumbing.Hash) ([]entry, error) {
 	encoded, err := o.pack.object(folder)
 	if err != nil {
 		return nil, fmt.Errorf("reading git tree %s: %w", folder, err)
@@ -101,27 +117,38 @@ func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
 		entries = append(entries, newEntry(e))
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
-	o.folders[folder] = entries
 	return entries, nil
 }
 
 func newEntry(e object.TreeEntry) entry {
 	switch e.Mode {
 	case filemode.Dir:
-		return entry{e.Name, fs.ModeDir | 0o555, e.Hash}
+		return entry{name: e.Name, mode: fs.ModeDir | 0o555, hash: e.Hash}
 	case filemode.Submodule:
-		return entry{e.Name, fs.ModeDir | 0o555, plumbing.ZeroHash}
+		return entry{name: e.Name, mode: fs.ModeDir | 0o555, commit: e.Hash}
 	case filemode.Symlink:
-		return entry{e.Name, fs.ModeSymlink | 0o777, e.Hash}
+		return entry{name: e.Name, mode: fs.ModeSymlink | 0o777, hash: e.Hash}
 	case filemode.Executable:
-		return entry{e.Name, 0o555, e.Hash}
+		return entry{name: e.Name, mode: 0o555, hash: e.Hash}
 	default:
-		return entry{e.Name, 0o444, e.Hash}
+		return entry{name: e.Name, mode: 0o444, hash: e.Hash}
 	}
 }
 
 // tree is the file system of one commit.
-type tree struct{ objects *objects }
+type tree struct {
+	objects *objects
+	// modules are the submodules that were fetched, by path.
+	modules map[string]tree
+}
+
+// place is an entry that was walked to.
+type place struct {
+	entry
+
+	in tree   // The repository that holds it.
+	at string // Its path there, "" for the root.
+}
 
 var (
 	_ fs.ReadDirFS  = tree{}
@@ -137,13 +164,13 @@ func (t tree) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	if !found.mode.IsDir() {
-		return &file{info: t.info(found, name), path: name}, nil
+		return &file{info: found.info(name), path: name}, nil
 	}
-	entries, err := t.readDir(found)
+	entries, err := found.list()
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &folder{info: t.info(found, name), path: name, entries: entries}, nil
+	return &folder{info: found.info(name), path: name, entries: entries}, nil
 }
 
 // ReadDir lists a folder, sorted by name.
@@ -155,7 +182,7 @@ func (t tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
-	entries, err := t.readDir(found)
+	entries, err := found.list()
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
@@ -168,14 +195,15 @@ var (
 	errLinks     = errors.New("too many levels of symbolic links")
 )
 
-func (t tree) readDir(folder entry) ([]fs.DirEntry, error) {
-	entries, err := t.objects.list(folder.hash)
+// list answers what stands in a folder.
+func (p place) list() ([]fs.DirEntry, error) {
+	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]fs.DirEntry, 0, len(entries))
 	for _, e := range entries {
-		list = append(list, t.info(e, e.name))
+		list = append(list, info{entry: e, base: e.name, objects: p.in.objects})
 	}
 	return list, nil
 }
@@ -189,7 +217,7 @@ func (t tree) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	return t.info(found, name).read(name)
+	return found.info(name).read(name)
 }
 
 // Stat describes what name leads to.
@@ -198,7 +226,7 @@ func (t tree) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
-	return t.info(found, name).sized(name)
+	return found.info(name).sized(name)
 }
 
 // Lstat is Stat that does not follow name itself when it is a symbolic link.
@@ -207,7 +235,7 @@ func (t tree) Lstat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "lstat", Path: name, Err: err}
 	}
-	return t.info(found, name).sized(name)
+	return found.info(name).sized(name)
 }
 
 // ReadLink answers the target of a symbolic link as it stands in git.
@@ -219,7 +247,7 @@ func (t tree) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
-	target, err := t.objects.pack.read(found.hash)
+	target, err := found.in.objects.pack.read(found.hash)
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -228,11 +256,11 @@ func (t tree) ReadLink(name string) (string, error) {
 
 // find walks to name, through symbolic links in folders on the way, and through
 // the last one if follow is set.
-func (t tree) find(name string, follow bool) (entry, error) {
+func (t tree) find(name string, follow bool) (place, error) {
 	if !fs.ValidPath(name) {
-		return entry{}, fs.ErrInvalid
+		return place{}, fs.ErrInvalid
 	}
-	walked := []entry{{name: ".", mode: fs.ModeDir | 0o555, hash: t.objects.top}}
+	walked := []place{t.root(".")}
 	pending := strings.Split(name, "/")
 	for links := 0; len(pending) > 0; {
 		part := pending[0]
@@ -242,51 +270,60 @@ func (t tree) find(name string, follow bool) (entry, error) {
 			continue
 		case "..":
 			if len(walked) == 1 {
-				return entry{}, ErrOutsideTree
+				return place{}, ErrOutsideTree
 			}
 			walked = walked[:len(walked)-1]
 			continue
 		}
-		found, err := t.child(walked[len(walked)-1], part)
+		found, err := walked[len(walked)-1].child(part)
 		if err != nil {
-			return entry{}, err
+			return place{}, err
 		}
 		if found.mode&fs.ModeSymlink == 0 || !follow && len(pending) == 0 {
 			walked = append(walked, found)
 			continue
 		}
 		if links++; links > maxLinks {
-			return entry{}, errLinks
+			return place{}, errLinks
 		}
-		target, err := t.objects.pack.read(found.hash)
+		target, err := found.in.objects.pack.read(found.hash)
 		if err != nil {
-			return entry{}, err
+			return place{}, err
 		}
 		if path.IsAbs(string(target)) {
-			return entry{}, ErrOutsideTree
+			return place{}, ErrOutsideTree
 		}
 		pending = append(strings.Split(string(target), "/"), pending...)
 	}
 	return walked[len(walked)-1], nil
 }
 
-func (t tree) child(folder entry, name string) (entry, error) {
-	if !folder.mode.IsDir() {
-		return entry{}, fs.ErrNotExist
+// root is the top folder of a tree, under the name it has where it is seen.
+func (t tree) root(name string) place {
+	return place{entry: entry{name: name, mode: fs.ModeDir | 0o555, hash: t.objects.top}, in: t}
+}
+
+func (p place) child(name string) (place, error) {
+	if !p.mode.IsDir() {
+		return place{}, fs.ErrNotExist
 	}
-	entries, err := t.objects.list(folder.hash)
+	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
-		return entry{}, err
+		return place{}, err
 	}
 	i, ok := slices.BinarySearchFunc(entries, name, func(e entry, name string) int { return cmp.Compare(e.name, name) })
 	if !ok {
-		return entry{}, fs.ErrNotExist
+		return place{}, fs.ErrNotExist
 	}
-	return entries[i], nil
+	at := path.Join(p.at, name)
+	if module, ok := p.in.modules[at]; ok {
+		return module.root(name), nil
+	}
+	return place{entry: entries[i], in: p.in, at: at}, nil
 }
 
-func (t tree) info(found entry, name string) info {
-	return info{entry: found, base: path.Base(name), objects: t.objects}
+func (p place) info(name string) info {
+	return info{entry: p.entry, base: path.Base(name), objects: p.in.objects}
 }
 
 // info is both fs.FileInfo and fs.DirEntry.

@@ -62,6 +62,28 @@ func (s *Server) commit(ctx context.Context, repo, branch, message string, files
 	return s.Git(ctx, repo, "rev-parse", ref)
 }
 
+// Submodule adds a submodule to a branch that exists and answers the commit. url
+// is what .gitmodules says, "" to say nothing.
+func (s *Server) Submodule(ctx context.Context, repo, branch, name, url, commit string) (string, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	ref := "refs/heads/" + branch
+	stream := fmt.Appendf(nil, "commit %s\ncommitter %s <%s> %s\n", ref, authorName, authorEmail, authorDate)
+	b := bytes.NewBuffer(stream)
+	writeData(b, []byte("add submodule "+name))
+	fmt.Fprintf(b, "from %s^0\nM 160000 %s %s\n", ref, commit, name)
+	if url != "" {
+		// There is none before the first submodule.
+		declared, _ := s.Git(ctx, repo, "show", ref+":.gitmodules")
+		fmt.Fprintf(b, "M 100644 inline .gitmodules\n")
+		writeData(b, fmt.Appendf(nil, "%s\n[submodule %q]\n\tpath = %s\n\turl = %s\n", declared, name, name, url))
+	}
+	if _, err := s.run(ctx, repo, b.Bytes(), "fast-import", "--quiet"); err != nil {
+		return "", fmt.Errorf("adding submodule %s to branch %s of %s: %w", name, branch, repo, err)
+	}
+	return s.Git(ctx, repo, "rev-parse", ref)
+}
+
 // create makes a bare repository where there is none.
 func (s *Server) create(ctx context.Context, repo, branch string) error {
 	dir, err := s.repoDir(repo)

@@ -1,0 +1,102 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	// maxNames is how many files and folders a commit may hold. A few small
+	// objects can stand for more than anybody can walk through, because folders
+	// that are alike are one object.
+	maxNames = 5_000_000
+	// maxDepth is how deep folders may be nested, as in git (core.maxTreeDepth).
+	maxDepth = 2048
+)
+
+var (
+	errNames = fmt.Errorf("it holds more than %d files", maxNames)
+	errDepth = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
+)
+
+// survey counts what lies below a folder.
+type survey struct {
+	names   int // Files and folders.
+	modules int // Submodules.
+	depth   int // Levels of folders.
+}
+
+// survey looks at every folder once, wherever it appears. depth is how deep this
+// one lies.
+func (o *objects) survey(folder plumbing.Hash, depth int) (survey, error) {
+	if found, ok := o.surveys[folder]; ok {
+		if depth+found.depth > maxDepth {
+			return survey{}, errDepth
+		}
+		return found, nil
+	}
+	if depth > maxDepth {
+		return survey{}, errDepth
+	}
+	entries, err := o.decode(folder)
+	if err != nil {
+		return survey{}, err
+	}
+	total := survey{names: len(entries)}
+	for _, e := range entries {
+		switch {
+		case !e.mode.IsDir():
+		case e.hash.IsZero():
+			total.modules++
+		default:
+			below, err := o.survey(e.hash, depth+1)
+			if err != nil {
+				return survey{}, err
+			}
+			total.names += below.names
+			total.modules += below.modules
+			total.depth = max(total.depth, below.depth+1)
+		}
+		if total.names > maxNames {
+			return survey{}, errNames
+		}
+	}
+	o.surveys[folder] = total
+	return total, nil
+}
+
+var errModulesMany = errors.New("there are too many submodules")
+
+// links are the commits of submodules by path, of at most limit.
+func (o *objects) links(limit int) (map[string]plumbing.Hash, error) {
+	if o.surveys[o.top].modules > limit {
+		return nil, errModulesMany
+	}
+	links := map[string]plumbing.Hash{}
+	return links, o.addLinks(links, o.top, "")
+}
+
+func (o *objects) addLinks(links map[string]plumbing.Hash, folder plumbing.Hash, at string) error {
+	if o.surveys[folder].modules == 0 {
+		return nil
+	}
+	entries, err := o.list(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch name := path.Join(at, e.name); {
+		case !e.mode.IsDir():
+		case e.hash.IsZero():
+			links[name] = e.commit
+		default:
+			if err := o.addLinks(links, e.hash, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
