@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path"
 	"regexp"
@@ -85,15 +86,22 @@ func (c Chart) location() (at Location, problem string) {
 		if c.Name != "" {
 			return Location{}, "for a registry, helm.repo is the whole address of the chart and helm.chart stays empty"
 		}
-		return Location{Kind: OCI, URL: address, Version: c.Version}, ""
+		return inRegistry(address, c.Version)
 	case c.Repo != "":
 		return c.inRepository()
 	case strings.HasPrefix(c.Name, ociScheme):
-		return Location{Kind: OCI, URL: strings.TrimSuffix(c.Name, "/"), Version: c.Version}, ""
+		return inRegistry(strings.TrimSuffix(c.Name, "/"), c.Version)
 	case c.Name == "":
 		return Location{}, "it names no chart"
 	}
 	return c.byURL()
+}
+
+func inRegistry(address, version string) (Location, string) {
+	if parsed, err := url.Parse(address); err != nil || parsed.Host == "" || len(parsed.Path) < len("/x") {
+		return Location{}, "a chart in a registry has an address such as oci://ghcr.io/acme/web"
+	}
+	return Location{Kind: OCI, URL: address, Version: version}, ""
 }
 
 func (c Chart) inRepository() (Location, string) {
@@ -129,14 +137,15 @@ func (c Chart) byURL() (Location, string) {
 	}
 	isGit = isGit || parsed.Scheme == "ssh" || parsed.Scheme == "git"
 	at := Location{Kind: Archive, Version: c.Version}
-	if parsed.Path, at.Subdirectory = splitSubdirectory(parsed.Path); isOutside(path.Clean(at.Subdirectory)) {
+	if parsed.Path, at.Subdirectory = splitSubdirectory(parsed.Path); at.Subdirectory != "" && !fs.ValidPath(at.Subdirectory) {
 		return Location{}, "the folder after // leads out of it"
 	}
 	query := parsed.Query()
 	if query.Has("sshkey") {
 		return Location{}, "a key must not stand in an address; give it to the provider, under git"
 	}
-	at.Ref, at.Checksum, at.Format = query.Get("ref"), query.Get("checksum"), query.Get("archive")
+	at.Ref, at.Checksum = query.Get("ref"), strings.ToLower(query.Get("checksum"))
+	at.Format = strings.ToLower(strings.TrimPrefix(query.Get("archive"), "."))
 	if depth := query.Get("depth"); depth != "" {
 		if _, err := strconv.Atoi(depth); err != nil {
 			return Location{}, "depth must be a number"
@@ -147,6 +156,12 @@ func (c Chart) byURL() (Location, string) {
 	}
 	parsed.RawQuery = query.Encode()
 	at.URL = parsed.String()
+	if parsed.Host == "" && parsed.Scheme != "file" {
+		return Location{}, "it names no server"
+	}
+	if isGit && !slices.Contains([]string{"https", "http", "ssh", "git"}, parsed.Scheme) {
+		return Location{}, fmt.Sprintf("nothing here fetches %s://", parsed.Scheme)
+	}
 	if isGit {
 		at.Kind, at.Checksum, at.Format = Git, "", ""
 		return at, ""
@@ -155,7 +170,7 @@ func (c Chart) byURL() (Location, string) {
 		return Location{}, fmt.Sprintf("nothing here fetches %s://", parsed.Scheme)
 	}
 	if at.Format == "" {
-		at.Format = formatOf(parsed.Path)
+		at.Format = formatOf(strings.ToLower(parsed.Path))
 	}
 	at.Format = formats[at.Format]
 	return at, at.checked()
@@ -173,8 +188,8 @@ func (l Location) checked() string {
 }
 
 var (
-	checksum = regexp.MustCompile(`^(md5:[0-9a-fA-F]{32}|sha1:[0-9a-fA-F]{40}|sha256:[0-9a-fA-F]{64}|sha512:[0-9a-fA-F]{128})$`)
-	scpForm  = regexp.MustCompile(`^([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^/].*)$`)
+	checksum = regexp.MustCompile(`^(md5:[0-9a-f]{32}|sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
+	scpForm  = regexp.MustCompile(`^([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):/?([^/].*)$`)
 )
 
 // formats are the formats of archives by the ways to write them.
@@ -184,7 +199,7 @@ var formats = map[string]string{
 	"tar.gz": "tar.gz", "tgz": "tar.gz",
 	"tar.bz2": "tar.bz2", "tbz2": "tar.bz2",
 	"tar.xz": "tar.xz", "txz": "tar.xz",
-	"tar.zst": "tar.zst", "tzst": "tar.zst",
+	"tar.zst": "tar.zst", "tar.zstd": "tar.zst", "tzst": "tar.zst",
 	"tar": "tar", "zip": "zip",
 }
 
@@ -217,7 +232,7 @@ func expand(address string) (string, bool) {
 		}
 		const ownerAndName = 3
 		parts := strings.SplitN(rest, "/", ownerAndName)
-		if len(parts) < ownerAndName-1 {
+		if len(parts) < ownerAndName-1 || parts[0] == "" || parts[1] == "" {
 			return address, false
 		}
 		repository, query, hasQuery := strings.Cut(parts[1], "?")
@@ -236,7 +251,10 @@ func expand(address string) (string, bool) {
 // splitSubdirectory splits "/charts.tgz//web" at its double slash.
 func splitSubdirectory(name string) (before, subdirectory string) {
 	before, subdirectory, _ = strings.Cut(name, "//")
-	return before, strings.Trim(subdirectory, "/")
+	if subdirectory = path.Clean(strings.Trim(subdirectory, "/")); subdirectory == "." {
+		return before, ""
+	}
+	return before, subdirectory
 }
 
 // withoutUser cuts what stands before the host of a URL; it may be a token.

@@ -2,6 +2,8 @@ package bundle_test
 
 import (
 	"errors"
+	"io/fs"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -24,10 +26,13 @@ func TestLocation(t *testing.T) {
 		{"archive", bundle.Chart{Name: "https://example.com/web-1.2.3.tgz"}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/web-1.2.3.tgz", Format: "tar.gz"}},
 		{"archive with checksum and folder", bundle.Chart{Name: "https://example.com/all.tar.xz//charts/web?checksum=" + sum}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/all.tar.xz", Subdirectory: "charts/web", Checksum: sum, Format: "tar.xz"}},
 		{"archive that says so", bundle.Chart{Name: "https://example.com/download?id=7&archive=zip"}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/download?id=7", Format: "zip"}},
+		{"archive with a dot", bundle.Chart{Name: "https://example.com/download?archive=.TGZ"}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/download", Format: "tar.gz"}},
+		{"archive in capitals", bundle.Chart{Name: "https://example.com/WEB.TAR.ZSTD?checksum=" + strings.ToUpper(sum)}, bundle.Location{Kind: bundle.Archive, URL: "https://example.com/WEB.TAR.ZSTD", Checksum: sum, Format: "tar.zst"}},
 		{"forced http", bundle.Chart{Name: "http::http://example.com/web.tar"}, bundle.Location{Kind: bundle.Archive, URL: "http://example.com/web.tar", Format: "tar"}},
 		{"git", bundle.Chart{Name: "git::https://example.com/charts.git//web?ref=v1&depth=1"}, bundle.Location{Kind: bundle.Git, URL: "https://example.com/charts.git", Subdirectory: "web", Ref: "v1"}},
 		{"git over ssh", bundle.Chart{Name: "git::ssh://git@example.com/acme/charts.git//web"}, bundle.Location{Kind: bundle.Git, URL: "ssh://git@example.com/acme/charts.git", Subdirectory: "web"}},
 		{"scp form", bundle.Chart{Name: "git@example.com:acme/charts.git//web?ref=main"}, bundle.Location{Kind: bundle.Git, URL: "ssh://git@example.com/acme/charts.git", Subdirectory: "web", Ref: "main"}},
+		{"scp form from the root", bundle.Chart{Name: "git::git@example.com:/acme/charts.git"}, bundle.Location{Kind: bundle.Git, URL: "ssh://git@example.com/acme/charts.git"}},
 		{"short form", bundle.Chart{Name: "github.com/acme/charts//web?ref=v2"}, bundle.Location{Kind: bundle.Git, URL: "https://github.com/acme/charts.git", Subdirectory: "web", Ref: "v2"}},
 		{"short form of a folder", bundle.Chart{Name: "gitlab.com/acme/charts/web"}, bundle.Location{Kind: bundle.Git, URL: "https://gitlab.com/acme/charts.git", Subdirectory: "web"}},
 		{"short form without a folder", bundle.Chart{Name: "github.com/acme/charts?ref=v2"}, bundle.Location{Kind: bundle.Git, URL: "https://github.com/acme/charts.git", Ref: "v2"}},
@@ -64,6 +69,12 @@ func TestLocationErrors(t *testing.T) {
 		{"key", bundle.Chart{Name: "git::ssh://git@example.com/a.git?sshkey=c2VjcmV0"}, "give it to the provider"},
 		{"folder above", bundle.Chart{Name: "git::https://example.com/a.git//../../etc"}, "leads out"},
 		{"checksum", bundle.Chart{Name: "https://example.com/a.tgz?checksum=sha256:12"}, "checksum"},
+		{"git without a server", bundle.Chart{Name: "git::"}, "names no server"},
+		{"archive without a server", bundle.Chart{Name: "https:///web.tgz"}, "names no server"},
+		{"git by another scheme", bundle.Chart{Name: "git::s3://example.com/a.git"}, "s3://"},
+		{"git in a file", bundle.Chart{Name: "git::file:///srv/a.git"}, "file://"},
+		{"registry without a server", bundle.Chart{Repo: "oci://"}, "such as oci://"},
+		{"registry without a chart", bundle.Chart{Name: "oci://ghcr.io"}, "such as oci://"},
 		{"scheme", bundle.Chart{Name: "s3::https://example.com/a.tgz"}, "s3::"},
 		{"file", bundle.Chart{Name: "file:///etc/passwd"}, "file://"},
 	}
@@ -105,7 +116,10 @@ func FuzzLocation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if at.URL == "" || strings.HasPrefix(at.Subdirectory, "..") {
+		if parsed, err := url.Parse(at.URL); err != nil || parsed.Host == "" {
+			t.Errorf("%q, %q leads to %q: %v", repo, name, at.URL, err)
+		}
+		if at.Subdirectory != "" && !fs.ValidPath(at.Subdirectory) {
 			t.Errorf("%q, %q is %+v", repo, name, at)
 		}
 	})
