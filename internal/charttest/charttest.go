@@ -227,12 +227,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if !s.authorised(w, r) {
 		return
 	}
-	if strings.HasPrefix(r.URL.Path, registryPrefix) {
-		s.registry.ServeHTTP(w, r)
-		return
-	}
 	if to := s.redirect(r.URL.Path); to != "" {
 		http.Redirect(w, r, to, http.StatusFound)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, registryPrefix) {
+		s.registry.ServeHTTP(w, r)
 		return
 	}
 	content, found := s.file(r.URL.Path)

@@ -180,6 +180,16 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
+// A link may not bring in what lies beside the folder of the chart, nor what in it
+// happens to have the same name.
+func TestExtractRefusesLinksOutOfTheChart(t *testing.T) {
+	t.Parallel()
+	archive := tarOf(t, entry{name: "Chart.yaml"}, entry{name: "sub/Chart.yaml"}, entry{name: "sub/a", kind: tar.TypeSymlink, link: "../Chart.yaml"})
+	if _, err := extractBytes(defaultLimits(), archive, "tar", "sub"); !errors.Is(err, errNoFile) {
+		t.Errorf("%v, want %v", err, errNoFile)
+	}
+}
+
 // Each limit is reached by an archive that every other limit lets through.
 func TestExtractLimits(t *testing.T) {
 	t.Parallel()

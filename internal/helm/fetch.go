@@ -31,8 +31,8 @@ type FetchConfig struct {
 type Fetcher struct {
 	access *access
 	client *http.Client
-	// unpacking bounds how many archives take up memory at a time.
-	unpacking chan struct{}
+	// reading bounds how many archives and indexes take up memory at a time.
+	reading chan struct{}
 
 	charts       once[fetched]         // By address, version and pin.
 	archives     once[[]bundle.File]   // By URL.
@@ -48,8 +48,8 @@ type fetched struct {
 }
 
 const (
-	defaultStall    = 30 * time.Second
-	unpackingAtOnce = 2
+	defaultStall = 30 * time.Second
+	readAtOnce   = 2
 )
 
 // NewFetcher makes a Fetcher. The error is a *RegistryError.
@@ -59,9 +59,9 @@ func NewFetcher(config FetchConfig) (*Fetcher, error) {
 		return nil, err
 	}
 	return &Fetcher{
-		access:    made,
-		client:    &http.Client{Transport: made, CheckRedirect: refuseDowngrade},
-		unpacking: make(chan struct{}, unpackingAtOnce),
+		access:  made,
+		client:  &http.Client{Transport: made, CheckRedirect: refuseDowngrade},
+		reading: make(chan struct{}, readAtOnce),
 	}, nil
 }
 
@@ -137,23 +137,29 @@ func (f *Fetcher) fromArchive(ctx context.Context, at bundle.Location) ([]bundle
 }
 
 // unpacked answers the chart in a downloaded archive, and removes the download.
-func (f *Fetcher) unpacked(ctx context.Context, saved download, at bundle.Location) (files []bundle.File, err error) {
-	defer func() {
-		if closed := saved.Close(); err == nil && closed != nil {
-			err = fmt.Errorf("removing a temporary file: %w", closed)
-		}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, cancelled(ctx, "unpacking "+shown(at.URL))
-	case f.unpacking <- struct{}{}:
+func (f *Fetcher) unpacked(ctx context.Context, saved download, at bundle.Location) ([]bundle.File, error) {
+	defer func() { _ = saved.Close() }()
+	done, err := f.begin(ctx, at.URL)
+	if err != nil {
+		return nil, err
 	}
-	defer func() { <-f.unpacking }()
-	files, err = extract(saved, saved.size, at.Format, at.Subdirectory)
+	defer done()
+	files, err := extract(saved, saved.size, at.Format, at.Subdirectory)
 	if err != nil {
 		return nil, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: err}
 	}
 	return files, nil
+}
+
+// begin waits until there is memory for what address has led to. done gives it
+// back.
+func (f *Fetcher) begin(ctx context.Context, address string) (done func(), err error) {
+	select {
+	case <-ctx.Done():
+		return nil, cancelled(ctx, "reading "+shown(address))
+	case f.reading <- struct{}{}:
+		return func() { <-f.reading }, nil
+	}
 }
 
 // digestOf covers names and contents of files, which are sorted.

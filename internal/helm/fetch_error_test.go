@@ -39,6 +39,7 @@ func TestFetchErrors(t *testing.T) {
 		return server.RegistryURL(name)
 	}
 	page := server.AddFile("/page/index.yaml", []byte("<html><body>Welcome</body></html>"))
+	bomb := server.AddFile("/bomb/index.yaml", aliases())
 	noChart := server.AddFile("/nochart.tgz", charttest.Chart{Name: "x", Files: map[string]string{"Chart.yaml": "", "a": ""}}.Package())
 	repository, registry := server.RepositoryURL(), server.RegistryURL("acme/web")
 
@@ -65,6 +66,7 @@ func TestFetchErrors(t *testing.T) {
 		{"repository, unknown authority", bundle.Chart{Repo: repository, Name: "web"}, distrustful, helm.Untrusted, "ca_bundle"},
 		{"repository that is not there", bundle.Chart{Repo: server.URL("/nowhere"), Name: "web"}, nil, helm.NotFound, "/nowhere/index.yaml"},
 		{"repository that is a page", bundle.Chart{Repo: strings.TrimSuffix(page, "/index.yaml"), Name: "web"}, nil, helm.Malformed, "no index of a Helm repository"},
+		{"repository that is a YAML bomb", bundle.Chart{Repo: strings.TrimSuffix(bomb, "/index.yaml"), Name: "web"}, nil, helm.Malformed, "excessive aliasing"},
 		{"repository without the chart", bundle.Chart{Repo: repository, Name: "api"}, nil, helm.NotFound, `no chart "api"`},
 		{"repository without the version", bundle.Chart{Repo: repository, Name: "web", Version: "^3"}, nil, helm.NotFound, `no version "^3", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
 		{"repository, bad version", bundle.Chart{Repo: repository, Name: "web", Version: "latest!"}, nil, helm.NotFound, "no range of versions"},
@@ -118,6 +120,15 @@ func TestFetchErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aliases is a small document with ten billion entries.
+func aliases() []byte {
+	document := "apiVersion: v1\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := range 10 {
+		document += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","))
+	}
+	return []byte(document)
 }
 
 // closedPort is where nobody listens.
@@ -195,6 +206,8 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	other.AddFile("/web.tgz", web("1.0.0").Package())
 	other.AddChart(web("1.0.0"))
 	registry := helm.Registry{Username: username, Password: password, PlainHTTP: true}
+	blob := own.PushChart("acme/web", web("1.0.0"))
+	own.Redirect(blob, other.AddFile("/storage", web("1.0.0").Package()))
 
 	tests := []struct {
 		name   string
@@ -202,6 +215,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		chart  bundle.Chart
 	}{
 		{"redirect", own.URL("/"), bundle.Chart{Name: own.Redirect("/moved.tgz", other.URL("/web.tgz"))}},
+		{"redirect of a registry", own.RegistryURL(""), bundle.Chart{Repo: own.RegistryURL("acme/web")}},
 		{"index", own.URL("/"), bundle.Chart{Repo: elsewhere(own, other.URL("/web.tgz")), Name: "web"}},
 		{"another server", own.URL("/"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
 		{"another path", other.URL("/chart"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
@@ -222,6 +236,9 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	t.Cleanup(func() {
 		if sent := other.Authorizations(); len(sent) > 0 {
 			t.Errorf("another server got %q", sent)
+		}
+		if other.Requests("/storage") == 0 {
+			t.Error("the registry's redirect was not followed")
 		}
 		if len(own.Authorizations()) == 0 {
 			t.Error("the own server got none")
@@ -324,7 +341,7 @@ func TestNewFetcherErrors(t *testing.T) {
 func TestFetchRefusesLargeDownloads(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{})
-	server.AddFile("/large/index.yaml", bytes.Repeat([]byte("# padding\n"), 7<<20))
+	server.AddFile("/large/index.yaml", bytes.Repeat([]byte("# padding\n"), 4<<20))
 	_, _, err := newFetcherWith(t, helm.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Repo: server.URL("/large"), Name: "web"}, bundle.Pin{})
 	if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.TooLarge {
 		t.Errorf("Fetch: %v, want %q", err, helm.TooLarge)

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxIndex and maxArchive bound in bytes what is downloaded.
-	maxIndex   = 64 << 20
+	// maxIndex and maxArchive bound in bytes what is downloaded. To read an index
+	// takes more than twenty times its size.
+	maxIndex   = 32 << 20
 	maxArchive = 256 << 20
 )
 

@@ -55,20 +55,23 @@ func (f *Fetcher) repository(ctx context.Context, address string) (repository, e
 	if err != nil {
 		return repository{}, err
 	}
-	index, err := readIndex(saved)
+	defer func() { _ = saved.Close() }()
+	done, err := f.begin(ctx, at)
+	if err != nil {
+		return repository{}, err
+	}
+	defer done()
+	index, err := readIndex(saved.Name())
 	if err != nil {
 		return repository{}, &FetchError{URL: shown(at), Reason: Malformed, Err: fmt.Errorf("it is no index of a Helm repository: %w", err)}
 	}
 	return repository{url: address, index: index}, nil
 }
 
-// readIndex reads a downloaded index.yaml and removes it. Of each chart it keeps
-// only what is needed to fetch it: large indexes describe thousands.
-func readIndex(saved download) (*repo.IndexFile, error) {
-	index, err := repo.LoadIndexFile(saved.Name())
-	if closed := saved.Close(); err == nil && closed != nil {
-		return nil, fmt.Errorf("removing a temporary file: %w", closed)
-	}
+// readIndex reads an index.yaml. Of each chart it keeps only what is needed to
+// fetch it: large indexes describe thousands.
+func readIndex(name string) (*repo.IndexFile, error) {
+	index, err := repo.LoadIndexFile(name)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
