@@ -61,7 +61,7 @@ func (v yamlValue) Type(context.Context) attr.Type { return yamlType{} }
 func (v yamlValue) object() (map[string]any, error) {
 	object := map[string]any{}
 	if err := yaml.UnmarshalStrict([]byte(v.ValueString()), &object); err != nil {
-		return nil, fmt.Errorf("must be a map written as YAML or JSON: %w", err)
+		return nil, fmt.Errorf("values must be a map written as YAML or JSON: %w", err)
 	}
 	return object, nil
 }

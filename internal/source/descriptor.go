@@ -211,6 +211,9 @@ func (s Spec) where() string {
 	case s.Directory != "":
 		return "directory " + s.Directory
 	}
+	if len(s.Files) == 0 {
+		return "its chart"
+	}
 	return "files given inline"
 }
 
