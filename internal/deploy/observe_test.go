@@ -84,6 +84,10 @@ func TestObserve(t *testing.T) {
 			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.DeadlineExceeded, "ready ns/web"),
 			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
 		},
+		"objects cannot be asked: cancelled": {
+			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.Canceled, "ready ns/web"),
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+		},
 		"objects cannot be asked: panic": {
 			prior: as(status.NotReady, "0 of 1"),
 			arrange: func(m *memory) {

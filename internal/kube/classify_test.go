@@ -276,6 +276,10 @@ func TestClassifyLeavesOtherErrors(t *testing.T) {
 	if err := kube.Classify("c1", fmt.Errorf("waiting: %w", context.DeadlineExceeded)); class(err) != neither {
 		t.Errorf("the deadline became %v", err)
 	}
+	cancelled := &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Net: "tcp", Err: context.Canceled}}
+	if err := kube.Classify("c1", cancelled); class(err) != neither {
+		t.Errorf("%v is %s, want %s", cancelled, class(err), neither)
+	}
 	lookup := &url.Error{Op: "Get", URL: "https://x", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}
 	if err := kube.Classify("c1", lookup); class(err) != unreachable {
 		t.Errorf("%v is %s, want %s", lookup, class(err), unreachable)

@@ -237,7 +237,7 @@ func TestClientsShareTransportAndLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if config == another || config.RateLimiter != another.RateLimiter {
+		if config == another || config.RateLimiter == nil || config.RateLimiter != another.RateLimiter {
 			t.Error("configurations must be copies with one limit in common")
 		}
 		made, err := kubernetes.NewForConfig(config)

@@ -3,7 +3,9 @@ package kube
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,37 +22,81 @@ type group struct {
 	namespace string
 }
 
+// atOnce is how many requests of one look are under way. What all looks at a
+// cluster do together is limited by the client.
+const atOnce = 8
+
 // live reads objects. Those that do not exist are missing in the answer. Where
 // several are of one kind and namespace, one list serves them all; what it lacks
 // is asked for one by one, as only a 404 proves that an object is gone.
 func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resource.Info]*unstructured.Unstructured, error) {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
-		key := group{resource: object.Mapping.Resource, namespace: object.Namespace}
+		key := groupOf(object)
 		groups[key] = append(groups[key], object)
 	}
-	found := make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+	var (
+		mu    sync.Mutex
+		found = make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+	)
+	var listing errgroup.Group
+	listing.SetLimit(atOnce)
 	for key, members := range groups {
-		listed := map[string]*unstructured.Unstructured{}
-		if len(members) > 1 {
-			listed = c.list(ctx, key, members)
+		if len(members) == 1 {
+			continue
 		}
-		for _, member := range members {
-			if object, ok := listed[member.Name]; ok {
-				found[member] = object
-				continue
+		listing.Go(func() error {
+			listed := c.list(ctx, key, members)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, member := range members {
+				if object, ok := listed[member.Name]; ok {
+					found[member] = object
+				}
 			}
-			object, err := c.dynamic.Resource(key.resource).Namespace(key.namespace).Get(ctx, member.Name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", describe(member), err)
-			}
-			found[member] = object
+			return nil
+		})
+	}
+	if err := listing.Wait(); err != nil {
+		return nil, err
+	}
+	var lacking []*resource.Info
+	for _, object := range objects {
+		if found[object] == nil {
+			lacking = append(lacking, object)
 		}
 	}
-	return found, nil
+	getting, ctx := errgroup.WithContext(ctx)
+	getting.SetLimit(atOnce)
+	for _, object := range lacking {
+		getting.Go(func() error {
+			got, err := c.get(ctx, object)
+			if err != nil || got == nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[object] = got
+			return nil
+		})
+	}
+	return found, getting.Wait()
+}
+
+func groupOf(object *resource.Info) group {
+	return group{resource: object.Mapping.Resource, namespace: object.Namespace}
+}
+
+// get reads one object, nil when it does not exist.
+func (c *Client) get(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
+	got, err := c.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that it is missing is an answer, not an error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", describe(object), err)
+	}
+	return got, nil
 }
 
 // pageSize is how many objects of a list are in memory at once.
