@@ -162,7 +162,7 @@ func TestSilentServer(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "ssh"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
-			client := git.New(git.Config{Credentials: credentials, CacheDir: t.TempDir(), StallTimeout: 200 * time.Millisecond})
+			client := git.New(git.Config{Credentials: credentials, TempDir: t.TempDir(), StallTimeout: 200 * time.Millisecond})
 			defer func() { _ = client.Close() }()
 			_, err := client.Resolve(t.Context(), scheme+"://"+silent.Addr().String()+"/repo", git.Ref{})
 			if got, ok := errors.AsType[*git.TimeoutError](err); !ok || got.After != 200*time.Millisecond {
@@ -202,7 +202,7 @@ func TestSlowServer(t *testing.T) {
 	}
 	slow := httptest.NewServer(proxy)
 	t.Cleanup(slow.Close)
-	client := git.New(git.Config{CacheDir: t.TempDir(), StallTimeout: patience})
+	client := git.New(git.Config{TempDir: t.TempDir(), StallTimeout: patience})
 	defer func() { _ = client.Close() }()
 	begin := time.Now()
 	if _, err := client.Fetch(t.Context(), slow.URL+"/repo", head, git.Ref{}); err != nil {
@@ -237,7 +237,7 @@ func TestUnreadableStore(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
 	head := commit(t, s, "repo", "main", map[string]string{"a": "1"})
-	client := git.New(git.Config{CacheDir: t.TempDir() + "/none"})
+	client := git.New(git.Config{TempDir: t.TempDir() + "/none"})
 	defer func() { _ = client.Close() }()
 	if _, err := client.Fetch(t.Context(), s.URL("repo"), head, git.Ref{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Fetch: %v, want fs.ErrNotExist", err)

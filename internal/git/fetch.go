@@ -26,18 +26,23 @@ const deepened = 50
 //
 // Errors: as those of Resolve, *PackError, *SizeError.
 func (c *Client) Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
-	at, err := parseLocation(repo)
+	at, hash, err := parseCommit(repo, commit)
 	if err != nil {
 		return nil, err
 	}
-	if !fullCommit.MatchString(commit) {
-		return nil, fmt.Errorf("%s: %q is not a full commit of 40 hexadecimal digits", at, commit)
-	}
-	found, err := c.tree(ctx, at, plumbing.NewHash(commit), hint)
+	found, err := c.tree(ctx, at, hash, hint)
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
+	at, err := parseLocation(repo)
+	if err == nil && !fullCommit.MatchString(commit) {
+		err = fmt.Errorf("%s: %q is not a full commit of 40 hexadecimal digits", at, commit)
+	}
+	return at, plumbing.NewHash(commit), err
 }
 
 // tree answers the files of a commit, which is fetched once for all who ask.
@@ -91,7 +96,12 @@ func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, h
 	if err != nil {
 		return fmt.Errorf("fetching commit %s of %s: making a temporary folder: %w", commit, at, err)
 	}
-	objects, err := c.fetchInto(ctx, dir, at, commit, hint)
+	objects, kept := c.recall(ctx, dir, key, commit)
+	if !kept {
+		if objects, err = c.fetchInto(ctx, dir, at, commit, hint); err == nil {
+			c.remember(key, objects)
+		}
+	}
 	if err == nil {
 		err = c.keep(key, objects)
 	}
@@ -108,7 +118,7 @@ func (c *Client) newDir() (string, error) {
 		return "", errClosed
 	}
 	if c.dir == "" {
-		dir, err := os.MkdirTemp(c.cacheDir, "fleet-git-*")
+		dir, err := os.MkdirTemp(c.tempDir, "fleet-git-*")
 		if err != nil {
 			return "", err
 		}

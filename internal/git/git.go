@@ -27,8 +27,11 @@ type Config struct {
 	// prefix matches at the end of a host or path segment only:
 	// https://github.com/acme does not match https://github.com/acme-evil/x.
 	Credentials map[string]Credentials
-	// CacheDir is where the temporary folder of the Client is made; "" is the
+	// TempDir is where the temporary folder of the Client is made; "" is the
 	// machine's own place for such.
+	TempDir string
+	// CacheDir is where what was fetched is kept for other processes, for a week
+	// after it was last read; "" keeps nothing.
 	CacheDir string
 	// MaxSize is how many bytes one fetch may take, 2 GiB if it is 0.
 	MaxSize int64
@@ -56,6 +59,7 @@ type Ref = struct {
 type Client struct {
 	access   access
 	limits   limits
+	tempDir  string
 	cacheDir string
 
 	fetching singleflight.Group
@@ -76,6 +80,7 @@ func New(config Config) *Client {
 			size:  cmp.Or(config.MaxSize, defaultMaxSize),
 			stall: cmp.Or(config.StallTimeout, defaultStallTimeout),
 		},
+		tempDir:  config.TempDir,
 		cacheDir: config.CacheDir,
 		slots:    make(chan struct{}, parallelFetches),
 		trees:    make(map[string]*objects),

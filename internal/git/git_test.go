@@ -18,7 +18,7 @@ import (
 func newClient(t *testing.T, credentials map[string]git.Credentials) *git.Client {
 	t.Helper()
 	dir := t.TempDir()
-	client := git.New(git.Config{Credentials: credentials, CacheDir: dir})
+	client := git.New(git.Config{Credentials: credentials, TempDir: dir})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("closing the client: %v", err)
@@ -233,6 +233,12 @@ func TestFetchIsShallow(t *testing.T) {
 				commit(t, s, "repo", "other", map[string]string{"elsewhere": noise(100_000)})
 				if _, err := client.Fetch(t.Context(), at("repo"), head, git.Ref{Branch: "main"}); err != nil {
 					t.Error(err)
+				}
+				behind := commit(t, s, "moving", "main", map[string]string{"a": "1"})
+				commit(t, s, "moving", "main", map[string]string{"a": "2"})
+				commit(t, s, "moving", "other", map[string]string{"elsewhere": noise(100_000)})
+				if _, err := client.Fetch(t.Context(), at("moving"), behind, git.Ref{}); err != nil {
+					t.Errorf("behind the head: %v", err)
 				}
 			})
 		})

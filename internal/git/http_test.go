@@ -397,11 +397,12 @@ func TestProxy(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
+		host    string
 		noProxy string
 		want    []string // What the proxy is asked for.
 	}{
-		{"through the proxy", "", []string{"example.com:443"}},
-		{"past the proxy", "example.com", nil},
+		{"through the proxy", "example.com", "other.invalid", []string{"example.com:443"}},
+		{"past the proxy", "nowhere.invalid", "nowhere.invalid", nil}, // Where nobody is.
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -416,9 +417,9 @@ func TestProxy(t *testing.T) {
 			}))
 			t.Cleanup(proxy.Close)
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyChild$", "-test.v")
-			child.Env = append(os.Environ(), "FLEET_TEST_COMMIT="+head, "FLEET_TEST_BUNDLE="+bundleOf(front), "HTTPS_PROXY="+proxy.URL, "NO_PROXY="+tt.noProxy)
+			child.Env = append(os.Environ(), "FLEET_TEST_COMMIT="+head, "FLEET_TEST_HOST="+tt.host, "FLEET_TEST_BUNDLE="+bundleOf(front), "HTTPS_PROXY="+proxy.URL, "NO_PROXY="+tt.noProxy)
 			out, err := child.CombinedOutput()
-			if (err == nil) != (tt.noProxy == "") {
+			if (err == nil) != (len(tt.want) > 0) {
 				t.Errorf("the other process: %v: %s", err, out)
 			}
 			mu.Lock()
@@ -460,8 +461,9 @@ func TestProxyChild(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	client := newClient(t, map[string]git.Credentials{"https://example.com": {CABundle: os.Getenv("FLEET_TEST_BUNDLE")}})
-	if _, err := client.Fetch(ctx, "https://example.com/repo", head, git.Ref{}); err != nil {
+	host := "https://" + os.Getenv("FLEET_TEST_HOST")
+	client := newClient(t, map[string]git.Credentials{host: {CABundle: os.Getenv("FLEET_TEST_BUNDLE")}})
+	if _, err := client.Fetch(ctx, host+"/repo", head, git.Ref{}); err != nil {
 		t.Fatal(err)
 	}
 }

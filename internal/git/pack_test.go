@@ -72,6 +72,9 @@ func TestPacksOfAllKinds(t *testing.T) {
 // Memory is that of the whole process, so another one fetches.
 func TestMemoryStaysBounded(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes ten seconds")
+	}
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("the peak of a process's memory is read from /proc")
 	}
@@ -150,7 +153,7 @@ func BenchmarkFetch2000(b *testing.B) {
 	dir := b.TempDir()
 	b.ReportAllocs()
 	for b.Loop() {
-		client := git.New(git.Config{CacheDir: dir})
+		client := git.New(git.Config{TempDir: dir})
 		tree, err := client.Fetch(b.Context(), s.URL("repo"), head, git.Ref{Branch: "main"})
 		if err != nil {
 			b.Fatal(err)

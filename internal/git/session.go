@@ -145,8 +145,12 @@ func (s *session) requests(commit plumbing.Hash, hint Ref) []request {
 	if len(tips) == 0 {
 		return requests
 	}
+	near := tips
+	if hint == (Ref{}) && s.refs.Head != nil {
+		near = []plumbing.Hash{*s.refs.Head}
+	}
 	if s.refs.Capabilities.Supports(capability.Shallow) {
-		requests = append(requests, request{wants: tips, depth: deepened})
+		requests = append(requests, request{wants: near, depth: deepened})
 	}
 	if s.refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) {
 		return requests // What it refused is in nobody's history.

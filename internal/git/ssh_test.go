@@ -84,7 +84,10 @@ func TestSSH(t *testing.T) {
 		{"password", repo, git.Credentials{Username: "git", Password: "open sesame", KnownHosts: s.KnownHosts()}, nil},
 		{"wrong password", repo, git.Credentials{Username: "git", Password: "guess", KnownHosts: s.KnownHosts()}, isType[*git.AuthenticationError]},
 		{"changed host key", repo, git.Credentials{SSHPrivateKey: s.SSHKey(), KnownHosts: ownHost + " " + otherKey}, isType[*git.HostKeyError]},
-		{"missing repository", s.SSHURL("nowhere"), right, isType[*git.RepositoryNotFoundError]},
+		{"missing repository", s.SSHURL("nowhere"), right, func(err error) bool {
+			found, ok := errors.AsType[*git.RepositoryNotFoundError](err)
+			return ok && strings.Contains(found.Message, "nowhere")
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -40,14 +40,11 @@ var (
 // credentials for its own URL. An error for one of them is a *SubmoduleError
 // around what Fetch says.
 func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
-	if _, err := c.Fetch(ctx, repo, commit, hint); err != nil {
-		return nil, err
-	}
-	at, err := parseLocation(repo)
+	at, hash, err := parseCommit(repo, commit)
 	if err != nil {
 		return nil, err
 	}
-	top, err := c.tree(ctx, at, plumbing.NewHash(commit), hint)
+	top, err := c.tree(ctx, at, hash, hint)
 	if err != nil {
 		return nil, err
 	}
