@@ -12,8 +12,9 @@ import (
 
 // checkout is what a resource follows in git. The zero value follows nothing.
 type checkout struct {
-	repo string
-	ref  source.Ref
+	repo       string
+	ref        source.Ref
+	submodules bool
 }
 
 // none says that nothing is read from git.

@@ -35,6 +35,7 @@ func (g generation) specAt(commit string) source.Spec {
 		spec.Git = &source.Checkout{
 			Repo: g.checkout.repo, Commit: commit,
 			Branch: g.checkout.ref.Branch, Revision: g.checkout.ref.Revision,
+			Submodules: g.checkout.submodules,
 		}
 	}
 	return spec

@@ -20,6 +20,7 @@ type gitRepoModel struct {
 	Revision            types.String `tfsdk:"revision"`
 	Paths               types.List   `tfsdk:"paths"`
 	BundlePaths         types.List   `tfsdk:"bundle_paths"`
+	Submodules          types.Bool   `tfsdk:"submodules"`
 	Strict              types.Bool   `tfsdk:"strict"`
 	TargetNamespace     types.String `tfsdk:"target_namespace"`
 	ServiceAccount      types.String `tfsdk:"service_account"`
@@ -41,14 +42,15 @@ type bundlePathModel struct {
 
 // known says whether everything a plan needs is known.
 func (m gitRepoModel) known(ctx context.Context) bool {
-	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Strict,
+	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
 		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.ForceSyncGeneration)
 }
 
 func (m gitRepoModel) checkout() checkout {
 	return checkout{
-		repo: m.Repo.ValueString(),
-		ref:  source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()},
+		repo:       m.Repo.ValueString(),
+		submodules: m.Submodules.ValueBool(),
+		ref:        source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()},
 	}
 }
 

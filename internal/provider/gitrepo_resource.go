@@ -88,6 +88,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				"options": textAttribute("File with the options, relative to `base`. Default: its fleet.yaml."),
 			}},
 		},
+		"submodules": flagAttribute("Whether submodules are read too, each with the credentials for its own URL. Default `false`: they are empty folders."),
 		"strict": schema.BoolAttribute{
 			Optional:            true,
 			MarkdownDescription: "Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning.",

@@ -103,7 +103,7 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"cache_dir": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Where git objects are kept while the provider runs. Default: the system's temporary folder.",
+				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git: they are kept there for a week after they were last read, so that a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",
 			},
 		},
 	}

@@ -50,7 +50,7 @@ func BenchmarkGenerate2000(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		client := git.New(git.Config{CacheDir: b.TempDir()})
+		client := git.New(git.Config{TempDir: b.TempDir()})
 		made, _, err := source.New(client, nil, nil).Generate(b.Context(), spec, nil)
 		if err != nil {
 			b.Fatal(err)

@@ -45,6 +45,8 @@ type Checkout struct {
 	Commit   string `json:"commit"`
 	Branch   string `json:"branch,omitempty"`
 	Revision string `json:"revision,omitempty"`
+	// Submodules says that they are read too.
+	Submodules bool `json:"submodules,omitempty"`
 }
 
 // at is the same source at another commit.

@@ -62,7 +62,11 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 	case spec.Git != nil && s.git == nil:
 		return nil, nil, errNoGit
 	case spec.Git != nil:
-		files, err = s.git.Fetch(ctx, spec.Git.Repo, spec.Git.Commit, spec.Git.ref())
+		fetch := s.git.Fetch
+		if spec.Git.Submodules {
+			fetch = s.git.FetchWithSubmodules
+		}
+		files, err = fetch(ctx, spec.Git.Repo, spec.Git.Commit, spec.Git.ref())
 		if err != nil {
 			return nil, nil, &fetchError{err}
 		}

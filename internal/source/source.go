@@ -30,6 +30,8 @@ type Git interface {
 	Resolve(ctx context.Context, repo string, ref Ref) (commit string, err error)
 	// Fetch answers the files of a commit; hint is where it came from.
 	Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
+	// FetchWithSubmodules answers them with those of submodules in their places.
+	FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
 }
 
 // Generated is one bundle and the descriptor it can be made from again.

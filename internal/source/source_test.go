@@ -39,7 +39,7 @@ func readApps() *bundle.ReadOptions {
 // newStore is another process: nothing is in its memory.
 func newStore(t *testing.T) *source.Store {
 	t.Helper()
-	client := git.New(git.Config{CacheDir: t.TempDir()})
+	client := git.New(git.Config{TempDir: t.TempDir()})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -312,5 +312,32 @@ func TestCancelled(t *testing.T) {
 	_, _, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Generate: %v, want context.Canceled", err)
+	}
+}
+
+// A submodule is an empty folder unless it is asked for.
+func TestGenerateWithSubmodules(t *testing.T) {
+	t.Parallel()
+	server := gittest.New(t, gittest.Options{})
+	commit(t, server, map[string]string{"apps/web/fleet.yaml": "defaultNamespace: web\n", "apps/web/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"})
+	library, err := server.Commit(t.Context(), "library", "main", "library", map[string]string{"b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := server.Submodule(t.Context(), "fleet", "main", "apps/web/library", "../library", library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for submodules, want := range map[bool][]string{false: {"a.yaml"}, true: {"a.yaml", "library/b.yaml"}} {
+		made := generate(t, newStore(t), source.Spec{
+			Git: &source.Checkout{Repo: server.URL("fleet"), Commit: head, Branch: "main", Submodules: submodules}, Read: readApps(),
+		})
+		var got []string
+		for _, file := range made["fleet-apps-web"].Bundle.Files {
+			got = append(got, file.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("submodules %t (-want +got):\n%s", submodules, diff)
+		}
 	}
 }
