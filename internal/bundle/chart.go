@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -76,13 +78,14 @@ func chartOf(options *fleetyaml.Helm) Chart {
 // Chart stands for the one that the bundle itself may be.
 func (b Bundle) charts() []Chart {
 	charts := []Chart{chartOf(b.Definition.Helm)}
+	known := map[Chart]bool{charts[0]: true}
 	for _, customization := range slices.Concat(b.Definition.Targets, b.Definition.TargetCustomizations) {
-		if customization.Helm == nil {
+		chart := chartOf(customization.Helm)
+		if customization.Helm == nil || known[chart] {
 			continue
 		}
-		if chart := chartOf(customization.Helm); !slices.Contains(charts, chart) {
-			charts = append(charts, chart)
-		}
+		known[chart] = true
+		charts = append(charts, chart)
 	}
 	return charts
 }
@@ -108,13 +111,39 @@ func (b Bundle) isElsewhere(chart Chart) bool {
 // It knows the rules of Fleet's internal/bundlereader/style.go, and packed charts
 // besides.
 func (b Bundle) ChartDirectory(options *fleetyaml.Helm) (dir string, found bool) {
-	chart := chartOf(options)
+	return b.directoryOf(chartOf(options))
+}
+
+func (b Bundle) directoryOf(chart Chart) (dir string, found bool) {
 	if b.isElsewhere(chart) {
-		dir = chart.Directory()
-		return dir, b.has(path.Join(dir, chartFile))
+		return b.fetchedChart(chart)
 	}
 	dir = path.Clean(chart.Name) // "" becomes ".".
 	return dir, b.has(dir) || b.has(path.Join(dir, chartFile))
+}
+
+// fetchedChart answers where a chart kept elsewhere lies: in its folder, or in the
+// only folder there that is a chart.
+func (b Bundle) fetchedChart(chart Chart) (dir string, found bool) {
+	root := chart.Directory()
+	if b.has(path.Join(root, chartFile)) {
+		return root, true
+	}
+	var charts []string
+	first, _ := b.find(root + "/")
+	for _, file := range b.Files[first:] {
+		relative, ok := strings.CutPrefix(file.Name, root+"/")
+		if !ok {
+			break
+		}
+		if folder, name, _ := strings.Cut(relative, "/"); name == chartFile {
+			charts = append(charts, path.Join(root, folder))
+		}
+	}
+	if len(charts) != 1 {
+		return root, false
+	}
+	return charts[0], true
 }
 
 // checkCharts says what is wrong with the charts that the definition names,
@@ -141,113 +170,49 @@ func (b Bundle) checkCharts() error {
 // checkChartFiles says what is wrong with the charts of a whole bundle.
 func (b Bundle) checkChartFiles() error {
 	for _, chart := range b.charts() {
-		dir := path.Clean(chart.Name)
-		if b.isElsewhere(chart) {
-			dir = chart.Directory()
-		}
-		file, found := b.find(path.Join(dir, chartFile))
+		dir, found := b.directoryOf(chart)
 		if !found && b.isElsewhere(chart) {
 			return &ChartError{File: b.DefinitionFile, Chart: cmp.Or(chart.Name, chart.Repo), Fetched: true}
 		}
+		file, found := b.find(path.Join(dir, chartFile))
 		if !found {
 			continue // Plain manifests, or a packed chart.
 		}
-		var content map[string]any
-		if err := yaml.Unmarshal(b.Files[file].Content, &content); err != nil {
-			return problem(path.Join(b.Path, dir, chartFile), fleetyaml.BadChart, "%v", err)
+		if _, _, err := fleetyaml.Values(b.Files[file].Content); err != nil {
+			return badChart(path.Join(b.Path, dir, chartFile), err)
 		}
 	}
 	return nil
 }
 
-// Unmet are the folders of charts of the bundle that depend on charts which are
-// not there, sorted. Only charts that are deployed count; Fleet fetches for all.
-func (b Bundle) Unmet() []string {
-	if b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate {
-		return nil
-	}
-	var unmet []string
-	for _, chart := range b.charts() {
-		if b.isElsewhere(chart) {
-			continue // Fetched with its dependencies.
-		}
-		root := path.Clean(chart.Name)
-		for _, file := range b.Files {
-			dir, name := path.Split(file.Name)
-			dir = path.Clean(dir)
-			if name == chartFile && isPartOf(dir, root) && !b.hasDependencies(dir) {
-				unmet = append(unmet, dir)
-			}
+// badChart says in which Chart.yaml the problems of err are.
+func badChart(file string, err error) error {
+	err = inYAML(file, err)
+	if found, ok := errors.AsType[*fleetyaml.Error](err); ok {
+		for i := range found.Problems {
+			found.Problems[i].Kind = fleetyaml.BadChart
 		}
 	}
-	slices.Sort(unmet)
-	return slices.Compact(unmet)
-}
-
-// isPartOf says whether dir is the chart root or one of its subcharts.
-func isPartOf(dir, root string) bool {
-	if dir == root {
-		return true
-	}
-	if root != "." {
-		var ok bool
-		if dir, ok = strings.CutPrefix(dir, root+"/"); !ok {
-			return false
-		}
-	}
-	return strings.HasPrefix(dir, "charts/")
-}
-
-// Dependency is what a chart asks for in its Chart.yaml.
-type Dependency struct {
-	Name       string `json:"name"`
-	Version    string `json:"version"`
-	Repository string `json:"repository"`
-	Alias      string `json:"alias"`
-}
-
-// hasDependencies says whether all that a chart depends on lies in its charts/. A
-// chart that cannot be read is reported when it is rendered.
-func (b Bundle) hasDependencies(dir string) bool {
-	for _, file := range []string{chartFile, "requirements.yaml"} {
-		i, found := b.find(path.Join(dir, file))
-		if !found {
-			continue
-		}
-		var content struct {
-			Dependencies []Dependency `json:"dependencies"`
-		}
-		if yaml.Unmarshal(b.Files[i].Content, &content) != nil {
-			continue
-		}
-		for _, dependency := range content.Dependencies {
-			if !b.hasDependency(dir, dependency) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (b Bundle) hasDependency(dir string, dependency Dependency) bool {
-	at := path.Join(dir, "charts", dependency.Name)
-	return b.has(path.Join(at, chartFile)) || slices.ContainsFunc(b.Files, func(file File) bool {
-		return strings.HasPrefix(file.Name, at+"-") && strings.HasSuffix(file.Name, ".tgz") && path.Dir(file.Name) == path.Dir(at)
-	})
+	return err
 }
 
 // Add answers the bundle with more files, which take the place of those of the
-// same name. It must be whole then.
+// same name; of two with one name the last counts. It must be whole then.
 //
-// Errors: *ChartError when what was fetched is no chart.
+// Errors: *ChartError when what was fetched is no chart, *SizeError, *CountError
+// and *fleetyaml.Error.
 func (b Bundle) Add(files []File) (Bundle, error) {
-	added := make(map[string]bool, len(files))
-	for _, file := range files {
-		added[file.Name] = true
+	contents := make(map[string][]byte, len(b.Files)+len(files))
+	for _, file := range slices.Concat(b.Files, files) {
+		if !fs.ValidPath(file.Name) {
+			return Bundle{}, fmt.Errorf("%q is no name of a file in a bundle", file.Name)
+		}
+		contents[file.Name] = file.Content
 	}
-	kept := slices.DeleteFunc(slices.Clone(b.Files), func(file File) bool { return added[file.Name] })
-	b.Files = slices.Concat(kept, files)
-	slices.SortFunc(b.Files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
+	b.Files = make([]File, 0, len(contents))
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		b.Files = append(b.Files, File{Name: name, Content: contents[name]})
+	}
 	return b.whole()
 }
 

@@ -64,6 +64,12 @@ func TestUnmet(t *testing.T) {
 		{"a folder", "-- fleet.yaml --\nhelm: {chart: app}\n" + chart + "-- app/charts/redis/Chart.yaml --\nname: redis\n", nil},
 		{"an archive", "-- fleet.yaml --\nhelm: {chart: app}\n" + chart + "-- app/charts/redis-1.2.3.tgz --\n", nil},
 		{"a subchart lacks one", "-- fleet.yaml --\n-- Chart.yaml --\nname: a\n-- charts/b/Chart.yaml --\nname: b\n-- charts/b/requirements.yaml --\ndependencies: [{name: c}]\n", []string{"charts/b"}},
+		{"an archive of another", "-- fleet.yaml --\nhelm: {chart: app}\n" + chart + "-- app/charts/redis-cluster-1.2.3.tgz --\n", []string{"app"}},
+		{"a folder with another name", "-- fleet.yaml --\nhelm: {chart: app}\n" + chart + "-- app/charts/r/Chart.yaml --\nname: redis\n", nil},
+		{"a folder with another chart", "-- fleet.yaml --\nhelm: {chart: app}\n" + chart + "-- app/charts/redis/Chart.yaml --\nname: other\n", []string{"app"}},
+		{"of a subchart's subchart", "-- Chart.yaml --\nname: a\n-- charts/b/Chart.yaml --\nname: b\n-- charts/b/charts/c/Chart.yaml --\ndependencies: [{name: d}]\n", []string{"charts/b/charts/c"}},
+		{"a chart beside the subcharts", "-- Chart.yaml --\nname: a\n-- files/b/Chart.yaml --\ndependencies: [{name: d}]\n", nil},
+		{"charts of two targets", "-- fleet.yaml --\ntargets: [{helm: {chart: app}}, {helm: {chart: b}}]\n" + chart + "-- b/Chart.yaml --\ndependencies: [{name: d}]\n", []string{"app", "b"}},
 		{"a chart that is not deployed", "-- fleet.yaml --\n-- a.yaml --\n" + chart, nil},
 	}
 	for _, tt := range tests {
@@ -93,6 +99,15 @@ func TestAdd(t *testing.T) {
 	}
 	if whole.Digest == "" || whole.Content == "" || len(whole.Wanted()) > 0 {
 		t.Errorf("not whole: %+v", whole)
+	}
+	twice, err := b.Add([]bundle.File{{Name: dir + "/Chart.yaml", Content: []byte("name: old\n")}, {Name: dir + "/Chart.yaml", Content: []byte("name: web\n")}, {Name: "values.yaml", Content: []byte("a: 2\n")}})
+	if err != nil || twice.Digest != whole.Digest {
+		t.Errorf("of two files with one name the first counts, or none: %v, %+v", err, twice.Files)
+	}
+	for _, name := range []string{"../x", "/etc/x", "a//b", ""} {
+		if _, err := b.Add([]bundle.File{{Name: name}}); err == nil {
+			t.Errorf("Add takes a file %q", name)
+		}
 	}
 	if len(b.Files) != 1 || b.Digest != "" {
 		t.Error("the bundle itself was changed")
@@ -128,7 +143,21 @@ func TestContentOf(t *testing.T) {
 
 func TestChartDirectory(t *testing.T) {
 	t.Parallel()
-	b := bundle.Bundle{Files: []bundle.File{{Name: "app/Chart.yaml"}, {Name: "db-1.0.0.tgz"}}}
+	const repo = "https://charts.example.com"
+	at := func(name string) string { return bundle.Chart{Name: name, Repo: repo}.Directory() }
+	b, err := bundle.Bundle{}.Add([]bundle.File{
+		{Name: "app/Chart.yaml"},
+		{Name: "db-1.0.0.tgz"},
+		{Name: at("whole") + "/Chart.yaml"},
+		{Name: at("whole") + "/crds/Chart.yaml"},
+		{Name: at("below") + "/web/Chart.yaml"},
+		{Name: at("below") + "/web/charts/db/Chart.yaml"},
+		{Name: at("two") + "/a/Chart.yaml"},
+		{Name: at("two") + "/b/Chart.yaml"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name    string
 		options *fleetyaml.Helm
@@ -138,7 +167,10 @@ func TestChartDirectory(t *testing.T) {
 		{"none", nil, ".", false},
 		{"folder", &fleetyaml.Helm{Chart: "app/"}, "app", true},
 		{"packed", &fleetyaml.Helm{Chart: "./db-1.0.0.tgz"}, "db-1.0.0.tgz", true},
-		{"not fetched", &fleetyaml.Helm{Chart: "app", Repo: "https://charts.example.com"}, bundle.Chart{Name: "app", Repo: "https://charts.example.com"}.Directory(), false},
+		{"not fetched", &fleetyaml.Helm{Chart: "app", Repo: repo}, at("app"), false},
+		{"fetched", &fleetyaml.Helm{Chart: "whole", Repo: repo}, at("whole"), true},
+		{"fetched, in a folder", &fleetyaml.Helm{Chart: "below", Repo: repo}, at("below") + "/web", true},
+		{"fetched, one of two", &fleetyaml.Helm{Chart: "two", Repo: repo}, at("two"), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

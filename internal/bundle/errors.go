@@ -44,6 +44,32 @@ func (e *DuplicateNameError) Error() string {
 	return fmt.Sprintf("folders %s and %s both make a bundle called %q; give one of them another name in its fleet.yaml", e.Paths[0], e.Paths[1], e.Name)
 }
 
+// PathError says that a path of a source makes no bundle.
+type PathError struct {
+	Path string
+	// Outside says that it leads out of the source; else it is hidden.
+	Outside bool
+}
+
+// Error says why.
+func (e *PathError) Error() string {
+	if e.Outside {
+		return fmt.Sprintf("path %q leads out of the source", e.Path)
+	}
+	return fmt.Sprintf("path %q is hidden, and hidden folders make no bundle; rename it", e.Path)
+}
+
+// OutsideError says that an option leads out of the bundle.
+type OutsideError struct {
+	// File is the fleet.yaml, Option the key there, such as "kustomize.dir".
+	File, Option, Name string
+}
+
+// Error names the option.
+func (e *OutsideError) Error() string {
+	return inFile(e.File, fmt.Sprintf("%s %q leads out of the bundle's folder", e.Option, e.Name))
+}
+
 // ChartError says that helm.chart does not lead to a chart of the bundle.
 type ChartError struct {
 	// File is the fleet.yaml, Chart what helm.chart says there.

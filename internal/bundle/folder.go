@@ -9,20 +9,34 @@ import (
 	"strings"
 )
 
-const (
-	// maxFiles bounds what links that lead to folders of links can grow into.
-	maxFiles = 100_000
-	// maxLinks is how many symbolic links one path may go through.
-	maxLinks = 40
-)
-
 // folder reads the files of one bundle. Symbolic links are followed as long as
 // they stay in it.
 type folder struct {
+	*reading
+	// root is its path in the source, fsys what is below it.
+	root string
 	fsys fs.FS
 	// leftOut are names of files that do not belong to the bundle.
 	leftOut map[string]bool
 	files   []File
+	// entries counts files and folders, filesSize and valuesSize bytes.
+	entries               int
+	filesSize, valuesSize int64
+	// values are values files that were read.
+	values map[string]values
+}
+
+// folder opens the folder at a path of the source, which may go through links.
+func (r *reading) folder(name string) (*folder, error) {
+	root, err := resolve(r.fsys, name, "the source")
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := fs.Sub(r.fsys, root)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", root, err)
+	}
+	return &folder{reading: r, root: root, fsys: fsys, values: make(map[string]values)}, nil
 }
 
 // read is the content of a file.
@@ -31,7 +45,7 @@ func (f *folder) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fs.ReadFile(f.fsys, resolved)
+	return f.file(path.Join(f.root, resolved), name)
 }
 
 // list answers all files, sorted by name. Hidden ones do not count, as in Fleet
@@ -47,16 +61,14 @@ func (f *folder) list() ([]File, error) {
 // load reads the folder dir under the name that it has in the bundle. above are
 // the folders it is in.
 func (f *folder) load(dir, name string, rules []rule, above []string) error {
-	own, err := f.readRules(dir)
-	if err != nil {
-		return err
-	}
-	rules = slices.Concat(rules, own)
-	above = append(slices.Clip(above), dir)
 	entries, err := fs.ReadDir(f.fsys, dir)
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", name, err)
 	}
+	if rules, err = f.withRules(rules, dir, entries); err != nil {
+		return err
+	}
+	above = append(slices.Clip(above), dir)
 	for _, entry := range entries {
 		ignored := func(isDir bool) bool {
 			return slices.ContainsFunc(rules, func(r rule) bool { return r.matches(entry.Name(), isDir) })
@@ -82,6 +94,12 @@ func (f *folder) load(dir, name string, rules []rule, above []string) error {
 
 // add reads the file or folder at, which is called name in the bundle.
 func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []string) error {
+	if f.entries++; f.entries > maxEntries {
+		return &CountError{What: "files and folders in one bundle", Limit: maxEntries}
+	}
+	if err := f.count(); err != nil {
+		return err
+	}
 	switch {
 	case mode.IsDir():
 		if slices.Contains(above, at) {
@@ -92,12 +110,13 @@ func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []st
 		return fmt.Errorf("%s is neither a file nor a folder", name)
 	case f.leftOut[name]:
 		return nil
-	case len(f.files) >= maxFiles:
-		return fmt.Errorf("more than %d files", maxFiles)
 	}
-	content, err := fs.ReadFile(f.fsys, at)
+	content, err := f.file(path.Join(f.root, at), name)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
+		return err
+	}
+	if f.filesSize += int64(len(content)); f.filesSize > MaxBundle {
+		return &SizeError{What: "the files of the bundle together", Limit: MaxBundle, advice: ignoreAdvice}
 	}
 	f.files = append(f.files, File{Name: name, Content: content})
 	return nil
@@ -118,18 +137,23 @@ func (f *folder) follow(link string) (string, fs.FileMode, error) {
 	return resolved, info.Mode().Type(), nil
 }
 
-// resolve answers the path of name without symbolic links. It looks at every
-// step of the way, so that no link leads out of the folder and back in again.
 func (f *folder) resolve(name string) (string, error) {
+	return resolve(f.fsys, name, "the bundle's folder")
+}
+
+// resolve answers the path of name without symbolic links. It looks at every
+// step of the way, so that no link leads out of fsys and back in again. where is
+// what errors call fsys.
+func resolve(fsys fs.FS, name, where string) (string, error) {
 	resolved, links := ".", 0
 	rest := strings.Split(path.Clean(name), "/")
 	for len(rest) > 0 {
 		next := path.Join(resolved, rest[0])
 		rest = rest[1:]
 		if isOutside(next) {
-			return "", &LinkError{Path: name, Err: errors.New("it leads out of the bundle's folder")}
+			return "", &LinkError{Path: name, Err: errors.New("it leads out of " + where)}
 		}
-		info, err := fs.Lstat(f.fsys, next)
+		info, err := fs.Lstat(fsys, next)
 		if err != nil && links > 0 {
 			return "", &LinkError{Path: name, Err: err}
 		}
@@ -143,12 +167,12 @@ func (f *folder) resolve(name string) (string, error) {
 		if links++; links > maxLinks {
 			return "", &LinkError{Path: name, Err: errors.New("too many links")}
 		}
-		to, err := fs.ReadLink(f.fsys, next)
+		to, err := fs.ReadLink(fsys, next)
 		if err != nil {
 			return "", &LinkError{Path: name, Err: err}
 		}
 		if path.IsAbs(to) {
-			return "", &LinkError{Path: name, Err: errors.New("it is absolute, so it leads out of the bundle's folder")}
+			return "", &LinkError{Path: name, Err: errors.New("it is absolute, so it leads out of " + where)}
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 	}

@@ -1,10 +1,10 @@
 package bundle
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -28,21 +28,25 @@ func (r rule) matches(name string, isDir bool) bool {
 	return matched
 }
 
-// readRules reads the .fleetignore of a folder, if it has one.
-func (f *folder) readRules(dir string) ([]rule, error) {
+// withRules adds the rules of a folder, if it has a .fleetignore, to those that
+// count there already.
+func (f *folder) withRules(rules []rule, dir string, entries []fs.DirEntry) ([]rule, error) {
+	if !slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == ignoreFile }) {
+		return rules, nil
+	}
 	file := path.Join(dir, ignoreFile)
 	data, err := f.read(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
-	rules, err := parseRules(data)
+	own, err := parseRules(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", file, err)
 	}
-	return rules, nil
+	if len(rules)+len(own) > maxRules {
+		return nil, fmt.Errorf("%s: %w", file, &CountError{What: "lines of .fleetignore files in one folder", Limit: maxRules})
+	}
+	return slices.Concat(rules, own), nil
 }
 
 // parseRules follows Fleet's internal/bundlereader/loaddirectory.go: there is no

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -18,8 +19,9 @@ type ReadOptions struct {
 	RepoName string `json:"repoName,omitempty"`
 	// Paths are globs, relative to the root, which is what none means.
 	Paths []string `json:"paths,omitempty"`
-	// BundlePaths, if there are any, take the place of Paths: each makes one bundle,
-	// and nothing is looked for.
+	// BundlePaths, if there are any, take the place of Paths, which must be empty:
+	// each makes one bundle, and nothing is looked for (Fleet's driven mode,
+	// internal/cmd/cli/apply/apply.go).
 	BundlePaths []Base `json:"bundlePaths,omitempty"`
 	// Strict makes keys of fleet.yaml that Fleet does not know an error.
 	Strict  bool    `json:"strict,omitempty"`
@@ -35,7 +37,7 @@ type Base struct {
 
 // Result is what Read has found.
 type Result struct {
-	// Bundles are sorted by path.
+	// Bundles are sorted by path, or in the order of BundlePaths.
 	Bundles []Bundle
 	// Warnings are what is worth knowing about the files they were made from.
 	Warnings []fleetyaml.Problem
@@ -46,20 +48,24 @@ type Result struct {
 // one of each of BundlePaths. What is Wanted or Unmet has to be added to a bundle
 // before it is whole.
 //
-// Errors: *NoMatchError, *EmptyError, *DuplicateNameError; and about single
-// folders, all of them joined: *fleetyaml.Error, *ChartError, *ValuesFileError,
-// *OptionsFileError, *LinkError, *SizeError and what fsys answers.
+// Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about
+// single folders, all of them joined: *fleetyaml.Error, *ChartError,
+// *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError and what fsys answers.
 func Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {
 		return Result{}, err
 	}
 	var failed []error
+	shared := newReading(fsys)
 	for _, base := range bases {
-		b, warnings, err := readFolder(fsys, base, o)
+		b, warnings, err := shared.readFolder(base, o)
 		result.Warnings = append(result.Warnings, warnings...)
 		if err != nil {
 			failed = append(failed, err)
+			if shared.full() != nil {
+				break
+			}
 			continue
 		}
 		if len(b.Files) == 0 && len(b.Wanted()) == 0 {
@@ -89,6 +95,9 @@ func (o ReadOptions) paths() []string {
 // bases are the folders that make a bundle, and warnings about those that were
 // looked for in vain.
 func (o ReadOptions) bases(fsys fs.FS) ([]Base, Result, error) {
+	if len(o.BundlePaths) > 0 && len(o.Paths) > 0 {
+		return nil, Result{}, errors.New("paths are looked through and bundle paths are not; give the one or the other")
+	}
 	if len(o.BundlePaths) > 0 {
 		return o.given(fsys)
 	}
@@ -116,13 +125,16 @@ func (o ReadOptions) given(fsys fs.FS) ([]Base, Result, error) {
 	for i, entry := range o.BundlePaths {
 		dir := path.Clean(strings.TrimLeft(entry.Base, "/"))
 		if isOutside(dir) {
-			return nil, Result{}, fmt.Errorf("path %q leads out of the source", entry.Base)
+			return nil, Result{}, &PathError{Path: entry.Base, Outside: true}
 		}
-		info, err := fs.Stat(fsys, dir)
+		if isHidden(path.Base(dir)) {
+			return nil, Result{}, &PathError{Path: entry.Base}
+		}
+		isFolder, err := isFolder(fsys, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, Result{}, fmt.Errorf("path %q: %w", entry.Base, err)
 		}
-		if err != nil || !info.IsDir() {
+		if !isFolder {
 			missing = append(missing, entry.Base)
 		}
 		bases[i] = Base{Base: dir, Options: entry.Options}
@@ -159,7 +171,10 @@ func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, fmt.Errorf("options of bundle %s: %w", name, withoutLines(err))
 	}
-	f := &folder{fsys: fsys}
+	f, err := newReading(fsys).folder(".")
+	if err != nil {
+		return Bundle{}, err
+	}
 	for _, file := range fleetFiles() {
 		if _, err := fs.Stat(fsys, file); !errors.Is(err, fs.ErrNotExist) {
 			return Bundle{}, &FleetFileError{File: file}
@@ -189,16 +204,15 @@ func withoutLines(err error) error {
 }
 
 // readFolder makes the bundle of one folder.
-func readFolder(fsys fs.FS, base Base, o ReadOptions) (Bundle, []fleetyaml.Problem, error) {
+func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Problem, error) {
 	dir := base.Base
 	if isHidden(path.Base(dir)) {
 		return Bundle{}, nil, nil
 	}
-	sub, err := fs.Sub(fsys, dir)
+	f, err := r.folder(dir)
 	if err != nil {
-		return Bundle{}, nil, fmt.Errorf("opening %s: %w", dir, err)
+		return Bundle{}, nil, err
 	}
-	f := &folder{fsys: sub}
 	file, data, err := f.optionsFile(base.Options)
 	if err != nil {
 		return Bundle{}, nil, fmt.Errorf("folder %s: %w", dir, err)
@@ -258,6 +272,9 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 		own[name] = own[name] || name != fleetFiles()[1]
 	}
 	f.leftOut = own
+	if err := checkInside(file, def); err != nil {
+		return Bundle{}, err
+	}
 	nameCharts(&def)
 	if err := f.mergeValues(file, &def); err != nil {
 		return Bundle{}, err
@@ -278,6 +295,9 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 
 // whole settles the digests of a bundle that has all its files.
 func (b Bundle) whole() (Bundle, error) {
+	if err := b.checkSize(); err != nil {
+		return Bundle{}, err
+	}
 	if err := b.checkChartFiles(); err != nil {
 		return Bundle{}, err
 	}
@@ -285,6 +305,29 @@ func (b Bundle) whole() (Bundle, error) {
 	var err error
 	b.Digest, err = digest(b)
 	return b, err
+}
+
+// checkInside refuses options that lead out of the folder. Files that are named are
+// held against it when they are read.
+func checkInside(file string, def fleetyaml.Definition) error {
+	all := []fleetyaml.Options{def.Options}
+	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
+		all = append(all, customization.Options)
+	}
+	for _, options := range all {
+		if options.Kustomize != nil && leadsOut(options.Kustomize.Dir) {
+			return &OutsideError{File: file, Option: "kustomize.dir", Name: options.Kustomize.Dir}
+		}
+		if options.YAML == nil {
+			continue
+		}
+		for _, name := range options.YAML.Overlays {
+			if leadsOut(name) {
+				return &OutsideError{File: file, Option: "yaml.overlays", Name: name}
+			}
+		}
+	}
+	return nil
 }
 
 func invalid(file, format string, args ...any) error {

@@ -185,7 +185,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a chart that cannot be read": {
 			text: "-- fleet.yaml --\n-- Chart.yaml --\nname: [broken\n", is: is[*fleetyaml.Error],
-			want: "folder .: Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected ',' or ']'",
+			want: "folder .: Chart.yaml:2:1: did not find expected ',' or ']'",
 		},
 		"a chart whose address is none": {
 			text: "-- fleet.yaml --\nhelm: {repo: 'ftp://example.com', chart: c}\n", is: is[*bundle.LocationError],
@@ -513,19 +513,5 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s gives the digest of %s", change, other)
 		}
 		seen[got] = change
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	fsys := fstest.MapFS{}
-	for i := range 200 {
-		folder := path.Join("apps", string(rune('a'+i/26))+string(rune('a'+i%26)))
-		fsys[path.Join(folder, "fleet.yaml")] = &fstest.MapFile{Data: []byte("defaultNamespace: a\nhelm: {values: {a: 1}}\ntargetCustomizations: [{clusterSelector: {matchLabels: {env: prod}}, helm: {values: {b: 1}}}]\n")}
-		fsys[path.Join(folder, "cm.yaml")] = &fstest.MapFile{Data: []byte("kind: ConfigMap\n")}
-	}
-	for b.Loop() {
-		if _, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test", Strict: true}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

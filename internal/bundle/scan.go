@@ -43,7 +43,7 @@ func scan(fsys fs.FS, patterns []string) (folders, unmatched []string, err error
 func matching(fsys fs.FS, pattern string) ([]string, error) {
 	cleaned := path.Clean(strings.TrimLeft(pattern, "/"))
 	if isOutside(cleaned) {
-		return nil, fmt.Errorf("path %q leads out of the source", pattern)
+		return nil, &PathError{Path: pattern, Outside: true}
 	}
 	names, err := fs.Glob(fsys, cleaned)
 	if err != nil {
@@ -51,18 +51,32 @@ func matching(fsys fs.FS, pattern string) ([]string, error) {
 	}
 	var folders []string
 	for _, name := range names {
-		info, err := fs.Stat(fsys, name)
+		isFolder, err := isFolder(fsys, name)
 		if err != nil {
 			return nil, fmt.Errorf("path %q: %w", pattern, err)
 		}
-		if info.IsDir() && path.Base(name) != ".git" {
+		if isFolder && path.Base(name) != ".git" {
 			folders = append(folders, name)
 		}
 	}
 	return folders, nil
 }
 
+// isFolder says whether name is a folder, or a link to one inside of the source.
+func isFolder(fsys fs.FS, name string) (bool, error) {
+	resolved, err := resolve(fsys, name, "the source")
+	if err != nil {
+		return false, err
+	}
+	info, err := fs.Lstat(fsys, resolved)
+	return err == nil && info.IsDir(), err
+}
+
+// isOutside says whether a cleaned name leads out of where it begins.
 func isOutside(name string) bool { return name == ".." || strings.HasPrefix(name, "../") }
+
+// leadsOut says the same of a name as it was written.
+func leadsOut(name string) bool { return path.IsAbs(name) || isOutside(path.Clean(name)) }
 
 func scanRoot(fsys fs.FS, root string, found map[string]bool) error {
 	entries, err := fs.ReadDir(fsys, root)

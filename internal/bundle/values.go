@@ -4,8 +4,6 @@ import (
 	"errors"
 	"path"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
@@ -34,28 +32,46 @@ func (f *folder) mergeInto(file string, helm *fleetyaml.Helm) error {
 		return nil
 	}
 	for _, name := range helm.ValuesFiles {
-		values, err := f.readValues(name)
+		read, err := f.readValues(name)
 		if err != nil {
 			return &ValuesFileError{File: file, Name: name, Err: err}
 		}
-		helm.Values = fleetyaml.MergeValues(helm.Values, values)
+		helm.Values = fleetyaml.MergeValues(helm.Values, read.values)
 		f.leftOut[path.Clean(name)] = true
 	}
 	return nil
 }
 
-func (f *folder) readValues(name string) (map[string]any, error) {
-	data, err := f.readNamed(name)
-	if err != nil {
-		return nil, err
+// values are those of one file; size is what they stand for, in bytes.
+type values struct {
+	values map[string]any
+	size   int64
+}
+
+// readValues reads a file once, however often it is named.
+func (f *folder) readValues(name string) (values, error) {
+	read, known := f.values[name]
+	if !known {
+		data, err := f.readNamed(name)
+		if err != nil {
+			return values{}, err
+		}
+		content, size, err := fleetyaml.Values(data)
+		if err != nil {
+			return values{}, inYAML(path.Join(f.root, name), err)
+		}
+		read = values{content, int64(size)}
+		f.values[name] = read
 	}
-	var values map[string]any
-	return values, yaml.Unmarshal(data, &values)
+	if f.valuesSize += read.size; f.valuesSize > maxValues {
+		return values{}, &SizeError{What: "values files together, each as often as it is named", Limit: maxValues}
+	}
+	return read, nil
 }
 
 // readNamed reads a file that the definition names.
 func (f *folder) readNamed(name string) ([]byte, error) {
-	if path.IsAbs(name) || isOutside(path.Clean(name)) {
+	if leadsOut(name) {
 		return nil, errors.New("it is outside of the bundle's folder")
 	}
 	return f.read(name)
