@@ -96,8 +96,9 @@ func isUnanswered(err error) bool {
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
 		panicked    *PanicError
+		corrupt     *release.CorruptRecordError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &panicked) ||
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &panicked) || errors.As(err, &corrupt) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +73,6 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.Wait = w.Wait
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
-	install.Atomic = options.Atomic && w.Wait
 	install.Force = options.Force
 	install.TakeOwnership = w.TakeOwnership || options.TakeOwnership
 	install.SkipSchemaValidation = options.SkipSchemaValidation
@@ -85,10 +85,11 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
 	if err != nil {
-		if isRejected(err) {
-			err = errors.Join(err, op.undo(d.Release, w.Timeout))
+		failure := op.explain("installing", d, err)
+		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
+			failure = errors.Join(failure, op.undo(ctx, made, w.Timeout))
 		}
-		return release.Written{}, op.explain("installing", d, err)
+		return release.Written{}, failure
 	}
 	return op.written(ctx, d, w, made)
 }
@@ -100,16 +101,21 @@ func isRejected(err error) bool {
 	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
-// undo removes what an install left that was rejected halfway: nothing of it
-// was there before, and nothing of it works.
-func (o *operation) undo(name string, timeout time.Duration) error {
-	uninstall := action.NewUninstall(o.config)
-	uninstall.DisableHooks = true
-	uninstall.IgnoreNotFound = true
-	uninstall.Wait = true
-	uninstall.Timeout = timeout
-	if _, err := uninstall.Run(name); err != nil {
-		return fmt.Errorf("removing what it left: %w", err)
+// undo removes what an install has made before it failed, and its record. Objects
+// that were there before stay, whoever they belong to: an install can take over
+// those of a release whose record was lost, or of one that it moves from.
+func (o *operation) undo(ctx context.Context, failed *helmrelease.Release, timeout time.Duration) error {
+	made := o.client.created
+	if _, errs := o.client.DeleteWithPropagationPolicy(made, metav1.DeletePropagationBackground); len(errs) > 0 {
+		return fmt.Errorf("removing what it made: %w", errors.Join(errs...))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	if err := o.client.waiter.WaitGone(ctx, made); err != nil {
+		return fmt.Errorf("removing what it made: %w", err)
+	}
+	if _, err := o.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		return fmt.Errorf("removing its record: %w", err)
 	}
 	return nil
 }

@@ -3,11 +3,17 @@ package helm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // kubeClient is Helm's own client with waiting replaced: Helm's knows built-in
@@ -19,6 +25,81 @@ type kubeClient struct {
 	waiter Waiter
 	// waitErr is what the last wait failed with. Helm keeps only its text.
 	waitErr error
+	// created are the objects that this operation has made, in their order: what
+	// was there before is not among them, nor are hooks and namespaces.
+	created kube.ResourceList
+}
+
+// creations is how many objects of a kind are made at once.
+const creations = 8
+
+// Create makes objects, those of one kind at once, and comes back when all that
+// were begun are through. Helm's own Create returns at the first error while it
+// goes on with others.
+func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
+	result := &kube.Result{}
+	for len(objects) > 0 {
+		kind := objects[0].Mapping.GroupVersionKind
+		end := slices.IndexFunc(objects, func(o *resource.Info) bool { return o.Mapping.GroupVersionKind != kind })
+		if end < 0 {
+			end = len(objects)
+		}
+		err := k.createAll(objects[:end])
+		for _, object := range objects[:end] {
+			if isCreated(object) {
+				result.Created = append(result.Created, object)
+			}
+		}
+		if err != nil {
+			k.note(result.Created)
+			return result, err
+		}
+		objects = objects[end:]
+	}
+	k.note(result.Created)
+	return result, nil
+}
+
+func (k *kubeClient) createAll(objects kube.ResourceList) error {
+	var creating errgroup.Group
+	creating.SetLimit(creations)
+	for _, object := range objects {
+		creating.Go(func() error {
+			_, err := k.Client.Create(kube.ResourceList{object})
+			return err
+		})
+	}
+	return creating.Wait()
+}
+
+// Update notes what it had to make.
+func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	result, err := k.Client.Update(original, target, force)
+	k.note(result.Created)
+	return result, err
+}
+
+// UpdateThreeWayMerge notes what it had to make.
+func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	result, err := k.Client.UpdateThreeWayMerge(original, target, force)
+	k.note(result.Created)
+	return result, err
+}
+
+func (k *kubeClient) note(made kube.ResourceList) {
+	for _, object := range made {
+		if isCreated(object) && !isHook(object) && object.Mapping.GroupVersionKind.Kind != "Namespace" {
+			k.created = append(k.created, object)
+		}
+	}
+}
+
+// isCreated says whether the API server has answered with the object.
+func isCreated(object *resource.Info) bool { return object.ResourceVersion != "" }
+
+func isHook(object *resource.Info) bool {
+	annotations, err := meta.NewAccessor().Annotations(object.Object)
+	return err == nil && annotations[helmrelease.HookAnnotation] != ""
 }
 
 // IsReachable asks nothing: the releases of the cluster were read before any
@@ -59,6 +140,28 @@ type recordDriver struct {
 	spare func(manifest string) (string, error)
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
+	// created says that a record was made, and was not there before.
+	created bool
+}
+
+// Create makes a record.
+func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
+	if err := d.Secrets.Create(key, record); err != nil {
+		return err
+	}
+	d.created = true
+	return nil
+}
+
+// Get reads a record. Helm panics on one that it cannot decode
+// (pkg/storage/driver/secrets.go), also in goroutines where nobody can catch it.
+func (d *recordDriver) Get(key string) (record *helmrelease.Release, err error) {
+	defer func() {
+		if recover() != nil {
+			record, err = nil, &release.CorruptRecordError{Name: key}
+		}
+	}()
+	return d.Secrets.Get(key)
 }
 
 // Delete deletes the record unless it is held.

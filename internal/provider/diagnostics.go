@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -136,6 +138,18 @@ func now(failures []deploy.Failure, records map[deploy.Key]deploy.Record) string
 	}
 	lines = append(lines, "All other deployments were finished and saved.")
 	return strings.Join(lines, " ")
+}
+
+// logPanics puts where a panic happened into the debug log. The user is told what
+// was being done; this is for whoever mends it.
+func logPanics(ctx context.Context, failures []deploy.Failure) {
+	for _, failure := range failures {
+		if panicked, ok := errors.AsType[*deploy.PanicError](failure.Err); ok {
+			tflog.Debug(ctx, "panic in an operation on a cluster", map[string]any{
+				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": panicked.Stack,
+			})
+		}
+	}
 }
 
 // addUnobserved reports clusters that could not be looked at.

@@ -194,6 +194,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	records := state.records()
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet.owner), records)
+	logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
 	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
 	if resp.Diagnostics.HasError() {
@@ -295,6 +296,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
 		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
 	})
+	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
 	rememberVersions(ctx, private, known, outcome.Versions, wanted, diags)

@@ -5,6 +5,7 @@ package release
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 )
 
@@ -72,4 +73,15 @@ func labelValue(text string) string {
 	}
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + hex.EncodeToString(sum[:16])
+}
+
+// CorruptRecordError says that a release record cannot be decoded. It says nothing
+// about what is deployed.
+type CorruptRecordError struct {
+	// Name is that of the Secret.
+	Name string
+}
+
+func (e *CorruptRecordError) Error() string {
+	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret if the release is to be made anew", e.Name)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -81,7 +82,8 @@ func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins 
 			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
 		}
 		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
-		made.pinned = made.pinned && ok
+		// A pin of other dependencies than Chart.yaml names by now was of no use.
+		made.pinned = made.pinned && ok && maps.Equal(pin.Dependencies, known.Pin.Dependencies)
 		added = append(added, files...)
 	}
 	complete, err := b.Add(added)
