@@ -19,8 +19,8 @@ type folder struct {
 	// leftOut are names of files that do not belong to the bundle.
 	leftOut map[string]bool
 	files   []File
-	// entries counts files and folders, filesSize and valuesSize bytes.
-	entries               int
+	// entryCount counts files and folders, filesSize and valuesSize bytes.
+	entryCount            int
 	filesSize, valuesSize int64
 	// values are values files that were read.
 	values map[string]values
@@ -94,10 +94,11 @@ func (f *folder) load(dir, name string, rules []rule, above []string) error {
 
 // add reads the file or folder at, which is called name in the bundle.
 func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []string) error {
-	if f.entries++; f.entries > maxEntries {
+	if f.entryCount++; f.entryCount > maxEntries {
 		return &CountError{What: "files and folders in one bundle", Limit: maxEntries}
 	}
-	if err := f.count(); err != nil {
+	f.entries++
+	if err := f.full(); err != nil {
 		return err
 	}
 	switch {
@@ -115,6 +116,7 @@ func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []st
 	if err != nil {
 		return err
 	}
+	f.listed += int64(len(content))
 	if f.filesSize += int64(len(content)); f.filesSize > MaxBundle {
 		return &SizeError{What: "the files of the bundle together", Limit: MaxBundle, advice: ignoreAdvice}
 	}

@@ -26,8 +26,11 @@ const (
 	// maxEntries is how many files and folders one bundle may have. It bounds what
 	// links that lead to folders of links can grow into.
 	maxEntries = 100_000
-	// maxSourceEntries is the same for all bundles of one source together: bundles
-	// that stand in each other have the same files.
+	// maxListed is how many bytes the files of all bundles may have, those of bundles
+	// that stand in each other as often as they are in one.
+	maxListed = 4 << 30
+	// maxSourceEntries is how many files and folders all bundles may have, counted in
+	// the same way.
 	maxSourceEntries = 2_000_000
 	// maxRules is how many lines of .fleetignore files may count in one folder.
 	maxRules = 1000
@@ -69,15 +72,20 @@ type reading struct {
 	// contents are those of files by their path in fsys. Bundles that stand in each
 	// other have the same files; they are read and kept once.
 	contents map[string][]byte
-	size     int64
-	entries  int
-	// maxSize and maxEntries bound size and entries.
-	maxSize    int64
-	maxEntries int
+	// size is that of contents, listed that of all files of all bundles.
+	size, listed int64
+	entries      int
+	limits       limits
+}
+
+// limits are those of a source.
+type limits struct {
+	size, listed int64
+	entries      int
 }
 
 func newReading(fsys fs.FS) *reading {
-	return &reading{fsys: fsys, contents: make(map[string][]byte), maxSize: maxSource, maxEntries: maxSourceEntries}
+	return &reading{fsys: fsys, contents: make(map[string][]byte), limits: limits{maxSource, maxListed, maxSourceEntries}}
 }
 
 // file reads the file at a path of the source. name is what errors call it.
@@ -95,8 +103,9 @@ func (r *reading) file(at, name string) ([]byte, error) {
 	if info.Size() > MaxFile {
 		return nil, &SizeError{What: name, Limit: MaxFile, advice: ignoreAdvice}
 	}
-	if r.size += info.Size(); r.size > r.maxSize {
-		return nil, r.full()
+	r.size += info.Size()
+	if err := r.full(); err != nil {
+		return nil, err
 	}
 	content, err := fs.ReadFile(r.fsys, at)
 	if err != nil {
@@ -106,19 +115,15 @@ func (r *reading) file(at, name string) ([]byte, error) {
 	return content, nil
 }
 
-// count counts a file or folder that becomes part of a bundle.
-func (r *reading) count() error {
-	r.entries++
-	return r.full()
-}
-
 // full says whether there is more in the source than what is read.
 func (r *reading) full() error {
-	if r.size > r.maxSize {
-		return &SizeError{What: "the files of all bundles together", Limit: r.maxSize, advice: ignoreAdvice}
-	}
-	if r.entries > r.maxEntries {
-		return &CountError{What: "files and folders in all bundles together", Limit: r.maxEntries}
+	switch {
+	case r.size > r.limits.size:
+		return &SizeError{What: "all files together", Limit: r.limits.size, advice: ignoreAdvice}
+	case r.listed > r.limits.listed:
+		return &SizeError{What: "the files of all bundles together, with those of bundles in them", Limit: r.limits.listed, advice: ignoreAdvice}
+	case r.entries > r.limits.entries:
+		return &CountError{What: "files and folders in all bundles together", Limit: r.limits.entries}
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func TestReadNested(t *testing.T) {
 		s.large(path.Join(folder, "fleet.yaml"), 0)
 	}
 	s.large(path.Join(folder, "a.yaml"), 10<<20)
-	bounded(t, 64, func() {
+	bounded(t, 256, func() {
 		result, err := s.read(bundle.ReadOptions{RepoName: "test"})
 		if err != nil || len(result.Bundles) != depth {
 			t.Errorf("%d bundles, %v", len(result.Bundles), err)
