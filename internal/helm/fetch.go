@@ -78,29 +78,42 @@ func (f *Fetcher) Close() error {
 //
 // Errors: *FetchError, which may wrap an *ArchiveError, and *bundle.LocationError.
 func (f *Fetcher) Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+	return f.fetchOnce(ctx, chart, pin, true)
+}
+
+// FetchAlone is Fetch without the charts that the chart depends on, but for those
+// that are packed with it.
+func (f *Fetcher) FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+	return f.fetchOnce(ctx, chart, pin, false)
+}
+
+func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.Pin, dependencies bool) ([]bundle.File, bundle.Pin, error) {
 	at, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
-	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Digest, pin.Dependencies}) // Maps are printed sorted.
-	found, err := f.charts.get(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin) })
+	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
+	found, err := f.charts.get(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
 	// Callers add to what they get, each for itself.
 	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
 	return slices.Clip(found.files), found.pin, err
 }
 
-func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin) (fetched, error) {
+func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin, dependencies bool) (fetched, error) {
 	files, version, err := f.files(ctx, at, pin.Version)
 	if err != nil {
 		return fetched{}, err
 	}
-	added, dependencies, err := f.allDependencies(ctx, files, pin)
-	if err != nil {
-		return fetched{}, err
+	found := bundle.Pin{Version: version}
+	if dependencies {
+		var added []bundle.File
+		if added, found.Dependencies, err = f.allDependencies(ctx, files, pin); err != nil {
+			return fetched{}, err
+		}
+		files = slices.Concat(files, added)
+		slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
 	}
-	files = slices.Concat(files, added)
-	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Name, b.Name) })
-	found := bundle.Pin{Version: version, Digest: digestOf(files), Dependencies: dependencies}
+	found.Digest = digestOf(files)
 	if pin.Digest != "" && pin.Digest != found.Digest {
 		return fetched{}, &FetchError{URL: shown(at.URL), Reason: Changed, Err: fmt.Errorf(
 			"version %s holds other files than when it was first fetched", cmp.Or(version, "(none)"))}

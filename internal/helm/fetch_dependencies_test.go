@@ -264,3 +264,22 @@ func TestFetchWithDependencies(t *testing.T) {
 		t.Errorf("pinned (-first +second):\n%s", diff)
 	}
 }
+
+// helm.disableDependencyUpdate leaves a chart as it was packed.
+func TestFetchAlone(t *testing.T) {
+	t.Parallel()
+	s := charttest.New(t, charttest.Options{})
+	s.AddChart(charttest.Chart{Name: "redis", Version: "1.0.0"})
+	s.AddChart(charttest.Chart{Name: "web", Version: "1.0.0", Files: map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: redis, version: 1.x, repository: '" + s.RepositoryURL() + "'}]\n",
+	}})
+	f := newFetcher(t, s)
+	chart := bundle.Chart{Repo: s.RepositoryURL(), Name: "web", Version: "1.0.0"}
+	alone, pin, err := f.FetchAlone(t.Context(), chart, bundle.Pin{})
+	if err != nil || len(alone) != 1 || pin.Dependencies != nil {
+		t.Errorf("FetchAlone: %d files, pin %+v, %v", len(alone), pin, err)
+	}
+	if all, _, err := f.Fetch(t.Context(), chart, bundle.Pin{}); err != nil || len(all) != 2 {
+		t.Errorf("Fetch: %d files, %v", len(all), err)
+	}
+}

@@ -18,6 +18,8 @@ type Charts interface {
 	// Fetch answers the files of a chart, relative to its folder, and what it was
 	// found to be. An empty pin leaves that open; any other must be met.
 	Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
+	// FetchAlone is Fetch without the charts that the chart depends on.
+	FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 	// Dependencies answers what the chart in a folder of files depends on and the
 	// files lack, as files beside them.
 	Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
@@ -67,7 +69,8 @@ func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins 
 		if err != nil {
 			return whole{}, err
 		}
-		files, pin, err := s.fetchChart(ctx, charts, chart, known.Pin)
+		alone := b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate
+		files, pin, err := s.fetchChart(ctx, charts, chart, known.Pin, alone)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
 		}
@@ -121,19 +124,23 @@ func (s *Store) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
 	return s.public, nil
 }
 
-// fetchChart reads a chart from wherever it is kept.
-func (s *Store) fetchChart(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+// fetchChart reads a chart from wherever it is kept, with those it depends on
+// unless it is to stay alone.
+func (s *Store) fetchChart(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
 	if location.Kind == bundle.Git {
-		return s.fetchFromGit(ctx, location, pin)
+		return s.fetchFromGit(ctx, location, pin, alone)
+	}
+	if alone {
+		return charts.FetchAlone(ctx, chart, pin)
 	}
 	return charts.Fetch(ctx, chart, pin)
 }
 
-func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	if s.git == nil {
 		return nil, bundle.Pin{}, errNoGit
 	}
@@ -156,6 +163,9 @@ func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle
 	files, err := bundle.Files(folder)
 	if err != nil {
 		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, withoutUser(at.URL), err)
+	}
+	if alone {
+		return files, bundle.Pin{Version: commit}, nil
 	}
 	dependencies, pin, err := s.charts.Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies})
 	pin.Version = commit
