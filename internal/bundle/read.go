@@ -234,7 +234,7 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 	if err != nil {
 		return Bundle{}, warnings, fmt.Errorf("folder %s: %w", dir, err)
 	}
-	return b, warnings, nil
+	return b, append(warnings, b.missingOverlays()...), nil
 }
 
 // optionsFile reads the file that describes the bundle: the one that is named, or

@@ -249,6 +249,26 @@ func TestReadWarnings(t *testing.T) {
 	}
 }
 
+func TestReadWarnsOfMissingOverlays(t *testing.T) {
+	t.Parallel()
+
+	got, err := read(t, "-- fleet.yaml --\nyaml: {overlays: [there, gone]}\ntargets: [{yaml: {overlays: [gone, lost]}}]\n-- a.yaml --\n-- overlays/there/a.yaml --\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, warning := range got.Warnings {
+		lines = append(lines, warning.String())
+	}
+	want := []string{
+		`fleet.yaml: yaml.overlays names "gone", and there is no folder overlays/gone, so it does nothing`,
+		`fleet.yaml: yaml.overlays names "lost", and there is no folder overlays/lost, so it does nothing`,
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
 func TestReadValuesFiles(t *testing.T) {
 	t.Parallel()
 
