@@ -29,17 +29,20 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 		before string
 		// loose is made by somebody else; the record of before is lost when lost.
 		loose, lost bool
-		prepare     func(*deploy.Request)
-		release     string
-		want        []string
+		// only says that the rejected object is all there is.
+		only    bool
+		prepare func(*deploy.Request)
+		release string
+		want    []string
 	}{
 		"what it made": {release: "new"},
 		"taken over from somebody": {
 			loose: true, release: "new", want: []string{"shared"},
 			prepare: func(r *deploy.Request) { r.Settings.TakeOwnership = true },
 		},
-		"shared with the release it moves from": {before: configMap("shared"), release: "new", want: []string{"shared"}},
-		"of a release whose record was lost":    {before: configMap("shared"), lost: true, release: "old", want: []string{"shared"}},
+		"shared with the release it moves from":   {before: configMap("shared"), release: "new", want: []string{"shared"}},
+		"of a release whose record was lost":      {before: configMap("shared"), lost: true, release: "old", want: []string{"shared"}},
+		"nothing, as the first object is refused": {only: true, release: "new"},
 		"rolled back as asked": {
 			release: "new",
 			prepare: func(r *deploy.Request) {
@@ -86,6 +89,9 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 			files := configMap("made") + rejected
 			if test.before != "" || test.loose {
 				files = configMap("shared") + files
+			}
+			if test.only {
+				files = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\nimmutable: maybe\n"
 			}
 			second.Write = []target.Deployment{of(test.release, "v1-b", files)}
 			if test.prepare != nil {

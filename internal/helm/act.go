@@ -11,6 +11,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,19 +106,25 @@ func isRejected(err error) bool {
 // that were there before stay, whoever they belong to: an install can take over
 // those of a release whose record was lost, or of one that it moves from.
 func (o *operation) undo(ctx context.Context, failed *helmrelease.Release, timeout time.Duration) error {
-	made := o.client.created
-	if _, errs := o.client.DeleteWithPropagationPolicy(made, metav1.DeletePropagationBackground); len(errs) > 0 {
-		return fmt.Errorf("removing what it made: %w", errors.Join(errs...))
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	if err := o.client.waiter.WaitGone(ctx, made); err != nil {
-		return fmt.Errorf("removing what it made: %w", err)
+	if len(o.client.created) > 0 {
+		if err := o.remove(ctx, o.client.created, timeout); err != nil {
+			return fmt.Errorf("removing what it made: %w", err)
+		}
 	}
 	if _, err := o.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
 	return nil
+}
+
+// remove deletes objects and returns when they are gone.
+func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeout time.Duration) error {
+	if _, errs := o.client.DeleteWithPropagationPolicy(objects, metav1.DeletePropagationBackground); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	return o.client.waiter.WaitGone(ctx, objects)
 }
 
 // upgrade makes the next revision of a release.
