@@ -324,7 +324,7 @@ func TestReadIrregular(t *testing.T) {
 //
 //nolint:paralleltest // What is allocated is measured.
 func TestReadManyCharts(t *testing.T) {
-	const many = 20_000
+	const many = 5_000
 	fsys := fstest.MapFS{"Chart.yaml": {Data: []byte("name: a\n")}}
 	var text strings.Builder
 	text.WriteString("targets:\n")
@@ -335,7 +335,7 @@ func TestReadManyCharts(t *testing.T) {
 	for i := range many {
 		fsys[fmt.Sprintf("files/%d", i)] = &fstest.MapFile{}
 	}
-	bounded(t, 512, func() {
+	bounded(t, 256, func() {
 		result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "test"})
 		if err != nil {
 			t.Fatal(err)

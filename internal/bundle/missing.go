@@ -11,17 +11,13 @@ import (
 // missingOverlays warns of names in yaml.overlays without a folder. As in Fleet they
 // do nothing, which is seldom what was meant.
 func (b Bundle) missingOverlays() []fleetyaml.Problem {
-	options := []fleetyaml.Options{b.Definition.Options}
-	for _, customization := range slices.Concat(b.Definition.Targets, b.Definition.TargetCustomizations) {
-		options = append(options, customization.Options)
-	}
 	var warned []string
 	var warnings []fleetyaml.Problem
-	for _, of := range options {
-		if of.YAML == nil {
-			continue
+	warn := func(options *fleetyaml.Options) {
+		if options.YAML == nil {
+			return
 		}
-		for _, name := range of.YAML.Overlays {
+		for _, name := range options.YAML.Overlays {
 			if slices.Contains(warned, name) || b.holds(path.Join("overlays", name)) {
 				continue
 			}
@@ -29,6 +25,12 @@ func (b Bundle) missingOverlays() []fleetyaml.Problem {
 			warnings = append(warnings, fleetyaml.Problem{
 				File: b.DefinitionFile, Kind: fleetyaml.Note, Message: fmt.Sprintf("yaml.overlays names %q, and there is no folder overlays/%s, so it does nothing", name, name),
 			})
+		}
+	}
+	warn(&b.Definition.Options)
+	for _, customizations := range [][]fleetyaml.Customization{b.Definition.Targets, b.Definition.TargetCustomizations} {
+		for i := range customizations {
+			warn(&customizations[i].Options)
 		}
 	}
 	return warnings

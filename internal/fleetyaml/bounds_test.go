@@ -21,10 +21,10 @@ func bombs() map[string]string {
 		fmt.Fprintf(&wide, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
 	chain.WriteString("a0: &a0 [x]\n")
-	for i := range 20_000 {
+	for i := range 10_000 {
 		fmt.Fprintf(&chain, "a%d: &a%d [*a%d]\n", i+1, i+1, i)
 	}
-	const half = 1 << 18
+	const half = 1 << 17
 	return map[string]string{
 		"aliases of lists of aliases": wide.String(),
 		"a long text, often":          "a: &a " + strings.Repeat("x", half-100) + "\nb: [" + strings.Repeat("*a,", half/4) + "]\n",
@@ -42,7 +42,7 @@ func bombs() map[string]string {
 
 // manyMistakes are long texts with something wrong, or odd, on each line.
 func manyMistakes() map[string]string {
-	const many = 15_000
+	const many = 5_000
 	numbered := func(format string, n int) string {
 		var text strings.Builder
 		for i := range n {
@@ -52,14 +52,14 @@ func manyMistakes() map[string]string {
 	}
 	return map[string]string{
 		"unknown keys":               numbered("key%d: 1\n", many),
-		"unknown keys, and targets":  numbered("key%d: 1\n", 4*many) + "targets:\n" + strings.Repeat("- {}\n", 4*many),
+		"unknown keys, and targets":  numbered("key%d: 1\n", 3*many) + "targets:\n" + strings.Repeat("- {}\n", 3*many),
 		"keys that are numbers":      "helm:\n  values:\n" + numbered("    %d: 1\n", many),
 		"equal keys":                 "helm:\n  values:\n" + strings.Repeat("    a: 1\n", many),
-		"bad selectors":              "targets:\n" + strings.Repeat("- {clusterSelector: {matchLabels: {a: '*'}}}\n", 10_000),
+		"bad selectors":              "targets:\n" + strings.Repeat("- {clusterSelector: {matchLabels: {a: '*'}}}\n", many),
 		"dependencies of nothing":    "dependsOn:\n" + strings.Repeat("- {}\n", many),
 		"wrong types":                "helm:\n  valuesFiles:\n" + strings.Repeat("  - {}\n", many),
 		"labels without quotes":      "labels:\n" + numbered("  l%d: yes\n", many),
-		"small lists, long together": "helm:\n  values:\n    a: [" + strings.Repeat("[],", 100_000) + "]\n",
+		"small lists, long together": "helm:\n  values:\n    a: [" + strings.Repeat("[],", 10*many) + "]\n",
 	}
 }
 
@@ -201,10 +201,10 @@ func TestCheckAliases(t *testing.T) {
 	for name, text := range map[string]string{
 		"a few aliases":     "a: &a [1]\nb: *a\n",
 		"a template":        "a: &a {{ .Values.a }}\nb: *a\n",
-		"a long text":       "a: '&a *a'\n" + strings.Repeat("# a comment, & with * marks\n", 1_000_000),
+		"a long text":       "a: '&a *a'\n" + strings.Repeat("# a comment, & with * marks\n", 300_000),
 		"prose":             "a: Fish & chips, *bold*, 2 * 3\n",
 		"documents of some": strings.Repeat("a: &a [1]\nb: *a\n---\n", 1000),
-		"long documents":    strings.Repeat("a: &a [1]\nb: *a\nc: "+strings.Repeat("x", 3<<20)+"\n---\n", 10),
+		"long documents":    strings.Repeat("a: &a [1]\nb: *a\nc: "+strings.Repeat("x", 1<<20)+"\n---\n", 20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
