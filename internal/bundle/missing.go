@@ -3,25 +3,27 @@ package bundle
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
+// maxMissing is how many overlays without a folder are told.
+const maxMissing = 20
+
 // missingOverlays warns of names in yaml.overlays without a folder. As in Fleet they
 // do nothing, which is seldom what was meant.
 func (b Bundle) missingOverlays() []fleetyaml.Problem {
-	var warned []string
+	warned := map[string]bool{}
 	var warnings []fleetyaml.Problem
 	warn := func(options *fleetyaml.Options) {
 		if options.YAML == nil {
 			return
 		}
 		for _, name := range options.YAML.Overlays {
-			if slices.Contains(warned, name) || b.holds(path.Join("overlays", name)) {
+			if warned[name] || len(warned) == maxMissing || b.holds(path.Join("overlays", name)) {
 				continue
 			}
-			warned = append(warned, name)
+			warned[name] = true
 			warnings = append(warnings, fleetyaml.Problem{
 				File: b.DefinitionFile, Kind: fleetyaml.Note, Message: fmt.Sprintf("yaml.overlays names %q, and there is no folder overlays/%s, so it does nothing", name, name),
 			})
