@@ -55,9 +55,9 @@ type LocationError struct {
 
 func (e *LocationError) Error() string {
 	if e.Chart.Repo != "" {
-		return fmt.Sprintf("chart %q of helm.repo %q: %s", withoutUser(e.Chart.Name), withoutUser(e.Chart.Repo), e.Err)
+		return fmt.Sprintf("chart %q of helm.repo %q: %s", WithoutUser(e.Chart.Name), WithoutUser(e.Chart.Repo), e.Err)
 	}
-	return fmt.Sprintf("helm.chart %q: %s", withoutUser(e.Chart.Name), e.Err)
+	return fmt.Sprintf("helm.chart %q: %s", WithoutUser(e.Chart.Name), e.Err)
 }
 
 const ociScheme = "oci://"
@@ -257,8 +257,8 @@ func splitSubdirectory(name string) (before, subdirectory string) {
 	return before, subdirectory
 }
 
-// withoutUser cuts what stands before the host of a URL; it may be a token.
-func withoutUser(address string) string {
+// WithoutUser cuts what stands before the host of a URL; it may be a token.
+func WithoutUser(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return address

@@ -117,25 +117,28 @@ const (
 	forgetMissing    = "forget"
 )
 
+// providerText and providerSecret are optional attributes of the provider.
+func providerText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func providerSecret(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+}
+
 func clusterAttributes() map[string]schema.Attribute {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
-	secret := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
-	}
 	texts := func(description string) schema.MapAttribute {
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
-		"host":                   text("Address of the API server, such as `https://10.0.0.1:6443`."),
-		"cluster_ca_certificate": text("Certificate of the API server's authority, PEM."),
-		"token":                  secret("Bearer token."),
-		"token_file":             text("File with a bearer token; read again when it changes."),
-		"username":               text("User name for basic authentication."),
-		"password":               secret("Password for basic authentication."),
-		"client_certificate":     text("Client certificate, PEM."),
-		"client_key":             secret("Key of the client certificate, PEM."),
+		"host":                   providerText("Address of the API server, such as `https://10.0.0.1:6443`."),
+		"cluster_ca_certificate": providerText("Certificate of the API server's authority, PEM."),
+		"token":                  providerSecret("Bearer token."),
+		"token_file":             providerText("File with a bearer token; read again when it changes."),
+		"username":               providerText("User name for basic authentication."),
+		"password":               providerSecret("Password for basic authentication."),
+		"client_certificate":     providerText("Client certificate, PEM."),
+		"client_key":             providerSecret("Key of the client certificate, PEM."),
 		"exec": schema.SingleNestedAttribute{
 			Optional:            true,
 			MarkdownDescription: "A command that prints credentials, as in a kubeconfig.",
@@ -146,16 +149,16 @@ func clusterAttributes() map[string]schema.Attribute {
 				"env":         texts("Environment variables for it."),
 			},
 		},
-		"kubeconfig":               secret("Content of a kubeconfig file."),
-		"config_path":              text("Path of a kubeconfig file; `~` is the home folder."),
+		"kubeconfig":               providerSecret("Content of a kubeconfig file."),
+		"config_path":              providerText("Path of a kubeconfig file; `~` is the home folder."),
 		"config_paths":             schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Paths of kubeconfig files that are merged."},
-		"config_context":           text("Context of the kubeconfig. Default: its current context."),
-		"config_context_cluster":   text("Cluster of the kubeconfig, instead of the context's."),
-		"config_context_auth_info": text("User of the kubeconfig, instead of the context's."),
-		"proxy_url":                text("Proxy for connections to this cluster."),
-		"tls_server_name":          text("Name expected in the API server's certificate."),
+		"config_context":           providerText("Context of the kubeconfig. Default: its current context."),
+		"config_context_cluster":   providerText("Cluster of the kubeconfig, instead of the context's."),
+		"config_context_auth_info": providerText("User of the kubeconfig, instead of the context's."),
+		"proxy_url":                providerText("Proxy for connections to this cluster."),
+		"tls_server_name":          providerText("Name expected in the API server's certificate."),
 		"insecure":                 schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the API server's certificate."},
-		"impersonate_user":         text("User to act as."),
+		"impersonate_user":         providerText("User to act as."),
 		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default 50."},
 		"burst":                    schema.Int64Attribute{Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100."},
 		"request_timeout":          schema.StringAttribute{Optional: true, MarkdownDescription: "Longest time for one request, such as `30s`, the default.", Validators: []validator.String{duration()}},
@@ -163,26 +166,20 @@ func clusterAttributes() map[string]schema.Attribute {
 		"labels":          texts("Labels that selectors match and templates see."),
 		"annotations":     texts("Annotations that templates see."),
 		"template_values": schema.StringAttribute{Optional: true, MarkdownDescription: "What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."},
-		"namespace":       text("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
-		"display_name":    text("A second name by which rules can name the cluster."),
+		"namespace":       providerText("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
+		"display_name":    providerText("A second name by which rules can name the cluster."),
 	}
 }
 
 func gitAttributes() map[string]schema.Attribute {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
-	secret := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
-	}
 	return map[string]schema.Attribute{
-		"username":        text("User name."),
-		"password":        secret("Password."),
-		"token":           secret("Access token, sent as password."),
-		"ssh_private_key": secret("Private key for ssh, PEM."),
-		"ssh_passphrase":  secret("Passphrase of the private key."),
-		"known_hosts":     text("Host keys of the ssh server, in the format of a known_hosts file."),
-		"ca_bundle":       text("Certificates of the server's authority, PEM."),
+		"username":        providerText("User name."),
+		"password":        providerSecret("Password."),
+		"token":           providerSecret("Access token, sent as password."),
+		"ssh_private_key": providerSecret("Private key for ssh, PEM."),
+		"ssh_passphrase":  providerSecret("Passphrase of the private key."),
+		"known_hosts":     providerText("Host keys of the ssh server, in the format of a known_hosts file."),
+		"ca_bundle":       providerText("Certificates of the server's authority, PEM."),
 		"insecure":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the server's certificate."},
 		"github_app": schema.SingleNestedAttribute{
 			Optional:            true,
@@ -191,24 +188,18 @@ func gitAttributes() map[string]schema.Attribute {
 				"id":              schema.StringAttribute{Required: true, MarkdownDescription: "Id or client id of the app."},
 				"installation_id": schema.Int64Attribute{Required: true, MarkdownDescription: "Id of its installation."},
 				"private_key":     schema.StringAttribute{Required: true, Sensitive: true, MarkdownDescription: "Private key of the app, PEM."},
-				"api_url":         text("Address of the API. Default: `https://api.github.com`, and `/api/v3` of the host for other hosts than github.com."),
+				"api_url":         providerText("Address of the API. Default: `https://api.github.com`, and `/api/v3` of the host for other hosts than github.com."),
 			},
 		},
 	}
 }
 
 func registryAttributes() map[string]schema.Attribute {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
-	}
-	secret := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
-	}
 	return map[string]schema.Attribute{
-		"username":   text("User name."),
-		"password":   secret("Password."),
-		"token":      secret("Bearer token, instead of user name and password."),
-		"ca_bundle":  text("Certificates of the server's authority, PEM."),
+		"username":   providerText("User name."),
+		"password":   providerSecret("Password."),
+		"token":      providerSecret("Bearer token, instead of user name and password."),
+		"ca_bundle":  providerText("Certificates of the server's authority, PEM."),
 		"insecure":   schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the server's certificate."},
 		"plain_http": schema.BoolAttribute{Optional: true, MarkdownDescription: "Speak HTTP to an OCI registry."},
 	}

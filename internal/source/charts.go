@@ -158,11 +158,11 @@ func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle
 	}
 	folder, err := enter(repository, at.Subdirectory)
 	if err != nil {
-		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, withoutUser(at.URL), err)
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.WithoutUser(at.URL), err)
 	}
 	files, err := bundle.Files(folder)
 	if err != nil {
-		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, withoutUser(at.URL), err)
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.WithoutUser(at.URL), err)
 	}
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil

@@ -209,7 +209,7 @@ func (s Spec) key() (string, error) {
 func (s Spec) where() string {
 	switch {
 	case s.Git != nil:
-		return fmt.Sprintf("commit %s of %s", s.Git.Commit, withoutUser(s.Git.Repo))
+		return fmt.Sprintf("commit %s of %s", s.Git.Commit, bundle.WithoutUser(s.Git.Repo))
 	case s.Directory != "":
 		return "directory " + s.Directory
 	}
@@ -217,13 +217,4 @@ func (s Spec) where() string {
 		return "its chart"
 	}
 	return "files given inline"
-}
-
-// withoutUser cuts what stands before the host of a URL; it may be a token.
-func withoutUser(repo string) string {
-	scheme, rest, ok := strings.Cut(repo, "://")
-	if !ok {
-		return repo
-	}
-	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 }
