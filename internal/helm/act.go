@@ -63,7 +63,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
 	loaded, err := c.chart(op, d, place{revision: 1})
 	if err != nil {
-		return release.Written{}, err
+		return release.Written{}, op.redactor.redact(err)
 	}
 	options := helmOptions(d)
 	install := action.NewInstall(op.config)
@@ -131,7 +131,7 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
 	loaded, err := c.chart(op, d, place{revision: w.Mark.Revision, upgrade: true})
 	if err != nil {
-		return release.Written{}, err
+		return release.Written{}, op.redactor.redact(err)
 	}
 	options := helmOptions(d)
 	upgrade := action.NewUpgrade(op.config)

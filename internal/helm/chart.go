@@ -67,13 +67,14 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	if err != nil {
 		return nil, made, err
 	}
-	key := chartKey{content: d.Bundle.Content, style: made, overlays: strings.Join(overlays(d), "\n")}
+	content := d.Bundle.ContentOf(d.Options.Helm)
+	key := chartKey{content: content, style: made, overlays: strings.Join(overlays(d), "\n")}
 	if kept, ok := c.charts.Load(key); ok {
 		if read, ok := kept.(*chart.Chart); ok {
 			return copyChart(read), made, nil
 		}
 	}
-	files, err := c.makeChartFiles(d, made)
+	files, err := c.makeChartFiles(d, made, content)
 	if err != nil {
 		return nil, made, err
 	}
@@ -108,18 +109,18 @@ func copyChart(original *chart.Chart) *chart.Chart {
 	return &copied
 }
 
-func (c *Charts) makeChartFiles(d target.Deployment, s style) ([]*loader.BufferedFile, error) {
+func (c *Charts) makeChartFiles(d target.Deployment, s style, content string) ([]*loader.BufferedFile, error) {
 	switch {
 	case s.helm:
 		return chartAt(d.Bundle, s.chartDir)
 	case s.kustomize:
-		return c.kustomizedChart(d.Bundle, s.kustomizeDir)
+		return c.kustomizedChart(d.Bundle, s.kustomizeDir, content)
 	}
 	files, err := overlay(d.Bundle.Files, overlays(d))
 	if err != nil {
 		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}
-	return rawChart(d.Bundle, files)
+	return rawChart(d.Bundle, files, content)
 }
 
 func overlays(d target.Deployment) []string {
@@ -172,8 +173,8 @@ const (
 // while Helm sorts them and runs their hooks as it does with any chart's.
 // Files below templates/ are templates, as in Fleet
 // (internal/helmdeployer/render/helm.go).
-func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, error) {
-	generated, err := generatedChart(b)
+func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.BufferedFile, error) {
+	generated, err := generatedChart(b, content)
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +196,8 @@ func rawChart(b *bundle.Bundle, files []bundle.File) ([]*loader.BufferedFile, er
 }
 
 // kustomizedChart makes a chart of what kustomize builds.
-func (c *Charts) kustomizedChart(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
-	generated, err := generatedChart(b)
+func (c *Charts) kustomizedChart(b *bundle.Bundle, dir, content string) ([]*loader.BufferedFile, error) {
+	generated, err := generatedChart(b, content)
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +220,12 @@ func (c *Charts) kustomize(b *bundle.Bundle, dir string, rendered []byte) ([]byt
 }
 
 // generatedChart is a chart without templates, for objects that no chart renders.
-func generatedChart(b *bundle.Bundle) ([]*loader.BufferedFile, error) {
+// content is what its version is made from.
+func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, error) {
 	metadata, err := yaml.Marshal(chart.Metadata{
 		APIVersion:  chart.APIVersionV2,
 		Name:        b.Name,
-		Version:     rawVersion(b.Content),
+		Version:     rawVersion(content),
 		Description: "Manifests of the bundle " + b.Name,
 	})
 	if err != nil {

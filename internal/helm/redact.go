@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -81,13 +83,20 @@ func (r *redactor) learnValue(value any) {
 			r.learnValue(item)
 		}
 	case string:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.values == nil {
-			r.values = map[string]bool{}
-		}
-		r.add(value)
+		r.learnText(value)
+	case float64:
+		r.learnText(strconv.FormatFloat(value, 'f', -1, 64))
+		r.learnText(fmt.Sprint(value)) // As templates write it.
 	}
+}
+
+func (r *redactor) learnText(value string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.values == nil {
+		r.values = map[string]bool{}
+	}
+	r.add(value)
 }
 
 // add takes a value as it is and as it stands inside JSON.
