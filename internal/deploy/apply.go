@@ -33,7 +33,12 @@ type Request struct {
 	// Remove are the deployments to uninstall.
 	Remove []Key
 	// Prior is what was known before of any of them.
-	Prior    map[Key]Record
+	Prior map[Key]Record
+	// Keep are deployments in Prior that stay as they are, and UIDs the identities of
+	// their clusters, as far as they are known. Two names can stand for one cluster;
+	// what one of them keeps is not removed under the other.
+	Keep     []Key
+	UIDs     map[string]string
 	Settings Settings
 }
 
@@ -67,10 +72,20 @@ type Versions = map[target.Reference]string
 // started, and what runs is brought to an end.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	work := request.byCluster()
+	var sights panorama
+	sights.expect(len(work))
+	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
 	outcomes := make(chan Outcome, len(work))
 	var running sync.WaitGroup
 	for cluster, part := range work {
-		running.Go(func() { outcomes <- e.applyCluster(ctx, cluster, part) })
+		running.Go(func() {
+			seen := e.sight(ctx, cluster)
+			sights.add(cluster, seen)
+			// No write waits for another cluster's answer. Only a removal has to know
+			// whether that is the same cluster under another name.
+			claimed := func() map[string]bool { return claims()[request.identity(cluster, sights.all())] }
+			outcomes <- e.applyCluster(ctx, seen, part, claimed)
+		})
 	}
 	running.Wait()
 	close(outcomes)
@@ -83,6 +98,33 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	}
 	slices.SortFunc(total.Failures, compareFailures)
 	return total
+}
+
+// identity is what tells one cluster from another: its UID, or its name when that is
+// not known.
+func (r Request) identity(cluster string, sights map[string]sight) string {
+	return cmp.Or(sights[cluster].snapshot.UID, r.UIDs[cluster], cluster)
+}
+
+// claims are the releases, by release.Key, that each cluster is to have, by its
+// identity. None of them is removed, whoever had it before: a bundle or a cluster
+// can get another name while the release keeps its own.
+func (r Request) claims(sights map[string]sight) map[string]map[string]bool {
+	claims := map[string]map[string]bool{}
+	claim := func(cluster, namespace, name string) {
+		identity := r.identity(cluster, sights)
+		if claims[identity] == nil {
+			claims[identity] = map[string]bool{}
+		}
+		claims[identity][release.Key(namespace, name)] = true
+	}
+	for _, d := range r.Write {
+		claim(d.Cluster, d.Namespace, d.Release)
+	}
+	for _, key := range r.Keep {
+		claim(key.Cluster, r.Prior[key].Namespace, r.Prior[key].Release)
+	}
+	return claims
 }
 
 func (r Request) byCluster() map[string]Request {

@@ -400,3 +400,33 @@ func failAt(err error, operations ...string) func(*memory) {
 		}
 	}
 }
+
+// Two names stand for one cluster. What is deployed under one of them is not
+// removed under the other, whether it is written by this request or stays.
+func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"written": false, "kept": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			under := func(cluster string) target.Deployment { return deployment(cluster, "web", "v1-a") }
+			clusters := newFleet("a", "other")
+			clusters["b"] = clusters["a"]
+			clusters["a"].put(deployed(under("a")))
+			asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(under("a")), key("b", "web"): recordOf(under("b"))})
+			asked.Remove = []deploy.Key{key("a", "web")}
+			if kept {
+				asked.Keep, asked.UIDs = []deploy.Key{key("b", "web")}, map[string]string{"b": "uid-a"}
+			} else {
+				asked.Write = []target.Deployment{under("b")}
+			}
+			outcome := clusters.engine().Apply(t.Context(), asked)
+			expectNoFailures(t, outcome.Failures)
+			if _, there := clusters["a"].releases["ns/web"]; !there {
+				t.Errorf("the release was removed: %v", clusters["a"].did())
+			}
+			if _, left := outcome.Records[key("a", "web")]; left {
+				t.Error("the deployment still counts under its former name")
+			}
+		})
+	}
+}

@@ -16,29 +16,29 @@ type visit struct {
 	request  Request
 	cluster  Cluster
 	snapshot release.Snapshot
-	// claimed are the releases that this request writes, by release.Key. None of
-	// them is removed, whoever had it before: when a bundle gets another name its
-	// release can keep its own.
-	claimed map[string]bool
+	// written are the releases that this request writes there, by release.Key, and
+	// claimed all that the cluster is to have, under whatever name. It waits until
+	// all clusters have been looked at.
+	written map[string]bool
+	claimed func() map[string]bool
 	results *results
 }
 
 // applyCluster writes first and removes afterwards.
-func (e *Engine) applyCluster(ctx context.Context, name string, request Request) Outcome {
+func (e *Engine) applyCluster(ctx context.Context, seen sight, request Request, claimed func() map[string]bool) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
-	cluster, snapshot, err := e.look(ctx, name)
-	if err != nil {
+	if seen.err != nil {
 		for _, d := range request.Write {
-			results.untouched(keyOf(d), "looking at the cluster before deploying", err)
+			results.untouched(keyOf(d), "looking at the cluster before deploying", seen.err)
 		}
 		for _, key := range request.Remove {
-			results.untouched(key, "looking at the cluster before removing", err)
+			results.untouched(key, "looking at the cluster before removing", seen.err)
 		}
 		return results.outcome()
 	}
-	v := &visit{engine: e, request: request, cluster: cluster, snapshot: snapshot, claimed: map[string]bool{}, results: results}
+	v := &visit{engine: e, request: request, cluster: seen.cluster, snapshot: seen.snapshot, written: map[string]bool{}, claimed: claimed, results: results}
 	for _, d := range request.Write {
-		v.claimed[release.Key(d.Namespace, d.Release)] = true
+		v.written[release.Key(d.Namespace, d.Release)] = true
 	}
 	var writing sync.WaitGroup
 	for _, d := range request.Write {
@@ -51,6 +51,45 @@ func (e *Engine) applyCluster(ctx context.Context, name string, request Request)
 	}
 	removing.Wait()
 	return results.outcome()
+}
+
+// sight is what was seen of a cluster.
+type sight struct {
+	cluster  Cluster
+	snapshot release.Snapshot
+	err      error
+}
+
+func (e *Engine) sight(ctx context.Context, name string) sight {
+	var seen sight
+	seen.cluster, seen.snapshot, seen.err = e.look(ctx, name)
+	return seen
+}
+
+// panorama collects what was seen of all clusters of a request.
+type panorama struct {
+	looking sync.WaitGroup
+
+	mu    sync.Mutex
+	found map[string]sight
+}
+
+func (p *panorama) expect(clusters int) {
+	p.looking.Add(clusters)
+	p.found = make(map[string]sight, clusters)
+}
+
+func (p *panorama) add(cluster string, seen sight) {
+	p.mu.Lock()
+	p.found[cluster] = seen
+	p.mu.Unlock()
+	p.looking.Done()
+}
+
+// all waits until every cluster was looked at.
+func (p *panorama) all() map[string]sight {
+	p.looking.Wait()
+	return p.found
 }
 
 func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
@@ -128,7 +167,7 @@ func (v *visit) pinned(ctx context.Context, d target.Deployment) (target.Deploym
 // removeOld removes the release that a deployment had before it moved, without
 // the objects that the new one holds.
 func (v *visit) removeOld(ctx context.Context, prior Record, mark release.Mark, written release.Written) error {
-	if v.claimed[release.Key(prior.Namespace, prior.Release)] {
+	if v.written[release.Key(prior.Namespace, prior.Release)] {
 		return nil
 	}
 	old, err := v.cluster.Release(ctx, prior.Namespace, prior.Release)
@@ -147,16 +186,16 @@ func (v *visit) removeOld(ctx context.Context, prior Record, mark release.Mark, 
 
 func (v *visit) remove(ctx context.Context, key Key) {
 	const doing = "removing"
+	prior := v.request.Prior[key]
+	if v.claimed()[release.Key(prior.Namespace, prior.Release)] {
+		return // Another deployment answers for it now, whether it came out well or not.
+	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, doing, err)
 		return
 	}
 	defer done()
-	prior := v.request.Prior[key]
-	if v.claimed[release.Key(prior.Namespace, prior.Release)] {
-		return // Another deployment answers for it now, whether it came out well or not.
-	}
 	// The record is read again right before it is removed: another instance
 	// may have taken the release over since the cluster was looked at.
 	observed, err := v.cluster.Release(ctx, prior.Namespace, prior.Release)

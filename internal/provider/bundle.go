@@ -143,6 +143,7 @@ func (m *bundleModel) generation(ctx context.Context, prior bundleModel, diags *
 	}
 	if prior.Directory.Equal(m.Directory) && prior.Git.Equal(m.Git) {
 		g.prior = elementsOf(prior.Bundles)
+		g.known = g.prior
 	}
 	return g
 }

@@ -42,8 +42,10 @@ func fieldName(attribute string) string {
 		return "dependsOn"
 	}
 	words := strings.Split(attribute, "_")
-	for i := 1; i < len(words); i++ {
-		words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
 	}
 	return strings.Join(words, "")
 }

@@ -102,7 +102,12 @@ func (r *bundleResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	plan.Digest, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
 	if plan.known(ctx) && !r.fleet.credentialsUnknown {
-		stored := plan.checkout(ctx, &resp.Diagnostics).stored(ctx, req.Private, &resp.Diagnostics)
+		// A replacement is created without what is kept beside the state, so it is
+		// planned without.
+		stored := ""
+		if !req.State.Raw.IsNull() {
+			stored = plan.checkout(ctx, &resp.Diagnostics).stored(ctx, req.Private, &resp.Diagnostics)
+		}
 		r.fleet.planBundle(ctx, &plan, prior, stored, &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() {

@@ -25,6 +25,12 @@ func stringsOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []
 	if list.IsNull() || list.IsUnknown() {
 		return nil
 	}
+	for _, element := range list.Elements() {
+		if element.IsNull() {
+			diags.AddError("Null in a list", "A list of texts holds null. Leave it out, for example with compact().")
+			return nil
+		}
+	}
 	var texts []string
 	diags.Append(list.ElementsAs(ctx, &texts, false)...)
 	return texts
@@ -33,6 +39,12 @@ func stringsOf(ctx context.Context, list types.List, diags *diag.Diagnostics) []
 func stringMapOf(ctx context.Context, values types.Map, diags *diag.Diagnostics) map[string]string {
 	if values.IsNull() || values.IsUnknown() {
 		return nil
+	}
+	for key, element := range values.Elements() {
+		if element.IsNull() {
+			diags.AddError("Null in a map", "The value of "+key+" is null. Leave its key out.")
+			return nil
+		}
 	}
 	var texts map[string]string
 	diags.Append(values.ElementsAs(ctx, &texts, false)...)
@@ -51,6 +63,9 @@ func anyUnknown(ctx context.Context, values ...attr.Value) bool {
 
 // isUnknownInside says whether a value or anything inside it is unknown.
 func isUnknownInside(ctx context.Context, value attr.Value) bool {
+	if value.IsNull() {
+		return false
+	}
 	raw, err := value.ToTerraformValue(ctx)
 	return err != nil || !raw.IsFullyKnown()
 }

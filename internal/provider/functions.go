@@ -227,6 +227,8 @@ func valueOf(ctx context.Context, value any) attr.Value {
 		return types.BoolValue(value)
 	case float64:
 		return types.NumberValue(big.NewFloat(value))
+	case int64:
+		return types.NumberValue(new(big.Float).SetInt64(value))
 	}
 	return types.DynamicNull()
 }
@@ -234,6 +236,9 @@ func valueOf(ctx context.Context, value any) attr.Value {
 // freeform leaves Terraform with a value of any shape, whose keys are the user's
 // own.
 func freeform(value attr.Value) (any, error) {
+	if value.IsNull() {
+		return nil, nil //nolint:nilnil // nil is JSON's null
+	}
 	switch value := value.(type) {
 	case types.Object:
 		return freeformFields(value.Attributes())
@@ -251,6 +256,9 @@ func freeform(value attr.Value) (any, error) {
 		}
 		return freeform(value.UnderlyingValue())
 	case types.Number:
+		if whole, accuracy := value.ValueBigFloat().Int64(); accuracy == big.Exact {
+			return whole, nil
+		}
 		number, _ := value.ValueBigFloat().Float64()
 		return number, nil
 	}

@@ -71,14 +71,14 @@ func TestMergeValuesFunction(t *testing.T) {
 		[]attr.Value{
 			object(t, map[string]any{"image": map[string]any{"tag": "1", "pull": true}, "list": []any{1.0, 2.0}}),
 			types.DynamicNull(),
-			object(t, map[string]any{"image": map[string]any{"tag": "2"}, "list": []any{3.0}, "none": nil}),
+			object(t, map[string]any{"image": map[string]any{"tag": "2"}, "list": []any{int64(3)}, "none": nil}),
 		})
 	got, err := run(t, newMergeValuesFunction(), types.DynamicUnknown(), layers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	free, plainErr := freeform(got)
-	want := map[string]any{"image": map[string]any{"tag": "2", "pull": true}, "list": []any{3.0}, "none": nil}
+	want := map[string]any{"image": map[string]any{"tag": "2", "pull": true}, "list": []any{int64(3)}, "none": nil}
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("merge_values (-want +got), %v:\n%s", plainErr, diff)
 	}
@@ -94,7 +94,7 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	free, plainErr := freeform(got)
-	want := map[string]any{"defaultNamespace": "web", "helm": map[string]any{"values": map[string]any{"replicas": 2.0}}}
+	want := map[string]any{"defaultNamespace": "web", "helm": map[string]any{"values": map[string]any{"replicas": int64(2)}}}
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("parse_fleet_yaml (-want +got), %v:\n%s", plainErr, diff)
 	}

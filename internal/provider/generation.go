@@ -22,8 +22,9 @@ type generation struct {
 	checkout checkout
 	// at is the attribute that says where the bundles are kept.
 	at path.Path
-	// prior are the bundles made before of the same source.
-	prior map[string]bundleElement
+	// prior are the bundles made before of the same source, and known those whose
+	// charts are pinned, also when another branch is followed now.
+	prior, known map[string]bundleElement
 	// anew says that charts are looked for again, whatever was found before.
 	anew bool
 }
@@ -78,7 +79,7 @@ func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *di
 		addSourceError(diags, g, err)
 		return generated{}
 	}
-	pins := g.pins(g.prior, diags)
+	pins := g.pins(g.known, diags)
 	made, problems, err := f.source.Generate(ctx, g.specAt(commit), pins)
 	addProblems(diags, g.name, problems)
 	if err != nil {
@@ -101,7 +102,7 @@ func (f *fleet) settle(ctx context.Context, g generation, planned types.Map, com
 	if !anyUnknown(ctx, planned) {
 		return planned, commit
 	}
-	known := g.prior
+	known := g.known
 	if !planned.IsUnknown() {
 		known = elementsOf(planned)
 	}

@@ -77,7 +77,11 @@ func (m gitRepoModel) generation(ctx context.Context, prior gitRepoModel, diags 
 		g.at = path.Root("directory")
 	}
 	if prior.Repo.Equal(m.Repo) && prior.Directory.Equal(m.Directory) {
-		g.prior = elementsOf(prior.Bundles)
+		g.known = elementsOf(prior.Bundles)
+	}
+	// What another branch was made from may be gone with it.
+	if prior.checkout() == m.checkout() {
+		g.prior = g.known
 	}
 	return g
 }

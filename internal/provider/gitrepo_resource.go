@@ -135,7 +135,12 @@ func (r *gitRepoResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	plan.Commit, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
 	if plan.known(ctx) && !r.fleet.credentialsUnknown {
-		stored := plan.checkout().stored(ctx, req.Private, &resp.Diagnostics)
+		// A replacement is created without what is kept beside the state, so it is
+		// planned without.
+		stored := ""
+		if !req.State.Raw.IsNull() {
+			stored = plan.checkout().stored(ctx, req.Private, &resp.Diagnostics)
+		}
 		r.fleet.planGitRepo(ctx, &plan, prior, stored, &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() {

@@ -156,6 +156,10 @@ func newMember(ctx context.Context, name string, value attr.Value) (*member, dia
 		return entry, nil
 	}
 	at := path.Root("clusters").AtMapKey(name)
+	if value.IsNull() {
+		return entry, diag.Diagnostics{diag.NewAttributeErrorDiagnostic(at, "Cluster "+name+" is null",
+			"Nothing says how to reach it. Leave its key out, for example by an \"if\" in the expression that makes the map.")}
+	}
 	var model clusterModel
 	diags := as(ctx, value, &model)
 	if diags.HasError() {

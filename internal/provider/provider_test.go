@@ -47,15 +47,18 @@ func TestSchemasAreValid(t *testing.T) {
 
 func TestCreateLegRemovals(t *testing.T) {
 	t.Parallel()
-	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: {}, {Cluster: "b", Bundle: "one"}: {}}
+	one := deploy.Record{Release: "one", Namespace: "ns"}
+	records := map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: one, {Cluster: "b", Bundle: "one"}: one}
 	tests := map[string]struct {
 		leg  createLeg
 		want []string
 	}{
 		"a destroy removes all":                        {leg: createLeg{}, want: []string{"a/one", "b/one"}},
-		"a replacement keeps what Create wants":        {leg: createLeg{Planned: true, Wanted: map[string]bool{"a/one": true, "c/one": true}}, want: []string{"b/one"}},
-		"a replacement that wants nothing":             {leg: createLeg{Planned: true}, want: []string{"a/one", "b/one"}},
-		"a replacement whose wishes are not known yet": {leg: createLeg{Planned: true, Unknown: true}},
+		"a replacement keeps what Create wants":        {leg: createLeg{Planned: true, Target: "all", Wanted: map[string]string{"a/one": "ns/one", "c/one": "ns/one"}}, want: []string{"b/one"}},
+		"a replacement that wants it elsewhere":        {leg: createLeg{Planned: true, Target: "all", Wanted: map[string]string{"a/one": "elsewhere/one", "b/one": "ns/one"}}, want: []string{"a/one"}},
+		"a replacement of another name":                {leg: createLeg{Planned: true, Target: "other", Wanted: map[string]string{"a/one": "ns/one", "b/one": "ns/one"}}, want: []string{"a/one", "b/one"}},
+		"a replacement that wants nothing":             {leg: createLeg{Planned: true, Target: "all"}, want: []string{"a/one", "b/one"}},
+		"a replacement whose wishes are not known yet": {leg: createLeg{Planned: true, Target: "all", Unknown: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +73,7 @@ func TestCreateLegRemovals(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, key := range stored.removals(records) {
+			for _, key := range stored.removals("all", records) {
 				got = append(got, key.String())
 			}
 			slices.Sort(got)

@@ -40,8 +40,14 @@ data "fleet_render" "app" {
   clusters     = { a = { labels = { zone = "z1" } }, b = { labels = { zone = "z2" } }, c = {} }
   show_secrets = each.key == "shown"
 }
-output "masked" { value = data.fleet_render.app["masked"].deployments }
-output "shown" { value = data.fleet_render.app["shown"].deployments }
+output "masked" {
+  value     = data.fleet_render.app["masked"].deployments
+  sensitive = true
+}
+output "shown" {
+  value     = data.fleet_render.app["shown"].deployments
+  sensitive = true
+}
 `)
 	w.apply(t)
 	type deployment struct{ Release, Namespace, Options, Manifest string }

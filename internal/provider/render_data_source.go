@@ -78,7 +78,7 @@ func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"release":   schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the Helm release."},
 					"namespace": schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace of the Helm release."},
-					"options":   schema.StringAttribute{Computed: true, MarkdownDescription: "The options of the bundle on this cluster, merged and templated, as JSON in Fleet's field names."},
+					"options":   schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The options of the bundle on this cluster, merged and templated, as JSON in Fleet's field names. Sensitive, because values can be; `nonsensitive()` shows it."},
 					"manifest":  schema.StringAttribute{Computed: true, MarkdownDescription: "The objects as YAML documents, hooks at the end, `crds/` of charts left out."},
 				}},
 			},

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -23,7 +24,13 @@ import (
 // apply, perhaps on another machine, and must answer alike: it reads
 // configuration, prior state and content pinned by digest, and no cluster.
 func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.fleet == nil {
+	if req.Plan.Raw.IsNull() {
+		// A note about a replacement that was not carried out must not hold back a
+		// removal.
+		resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+		return
+	}
+	if r.fleet == nil {
 		return
 	}
 	var plan, prior targetModel
@@ -35,8 +42,11 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	leg := createLeg{Planned: creating}
-	known := readVersions(ctx, req.Private, &resp.Diagnostics)
+	leg := createLeg{Planned: creating, Target: plan.Name.ValueString()}
+	known := versions{} // What Create gets beside the state, too.
+	if !creating {
+		known = readVersions(ctx, req.Private, &resp.Diagnostics)
+	}
 	wanted, reason := r.wanted(ctx, &plan, known, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -45,7 +55,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		leg.Unknown = true
 		plan.setUnknown()
 	} else {
-		leg.Wanted = keySet(wanted)
+		leg.Wanted = releasesOf(wanted)
 		r.planChange(&plan, &prior, creating, wanted, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
@@ -64,12 +74,13 @@ func (m *targetModel) setUnknown() {
 	m.ReadyClusters = types.StringUnknown()
 }
 
-func keySet(wanted []target.Deployment) map[string]bool {
-	keys := make(map[string]bool, len(wanted))
+// releasesOf are the releases of deployments, by key.
+func releasesOf(wanted []target.Deployment) map[string]string {
+	releases := make(map[string]string, len(wanted))
 	for _, d := range wanted {
-		keys[d.Key()] = true
+		releases[d.Key()] = release.Key(d.Namespace, d.Release)
 	}
-	return keys
+	return releases
 }
 
 // wanted is what the configuration asks for, given the known versions of objects
@@ -196,7 +207,7 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	compared := compare(wanted, prior, plan.remarks(before))
 	counts := compared.counts()
 	compared.remove = r.forgetMissing(name, compared.remove, diags)
-	if len(wanted) == 0 && len(prior) > 0 && !plan.AllowEmpty.ValueBool() {
+	if len(wanted) == 0 && len(prior) > 0 && !plan.AllowEmpty.ValueBool() && !plan.AllowEmpty.IsUnknown() {
 		diags.AddAttributeError(path.Root("targets"), "Target "+name+": nothing would be left",
 			fmt.Sprintf("No cluster is matched or there are no bundles, so all %d deployments would be removed. "+
 				"Set allow_empty = true if that is meant.", len(prior)))
@@ -236,7 +247,10 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	}
 	plan.Deployments = types.MapValueMust(deploymentType(), deployments)
 	plan.Objects = types.MapNull(objectsType())
-	if plan.PlanObjects.ValueBool() {
+	switch {
+	case plan.PlanObjects.IsUnknown():
+		plan.Objects = types.MapUnknown(objectsType())
+	case plan.PlanObjects.ValueBool():
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
 	plan.Summary, plan.ReadyClusters = before.Summary, before.ReadyClusters

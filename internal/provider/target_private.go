@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // What a target keeps in private state.
@@ -23,17 +24,22 @@ const (
 // Delete must not uninstall what Create wants: Create adopts it.
 type createLeg struct {
 	Planned bool `json:"planned"`
-	// Wanted are the deployments that Create wants, by key.
-	Wanted map[string]bool `json:"wanted,omitempty"`
+	// Target is the name of the target that is created. Create adopts releases of
+	// that name only.
+	Target string `json:"target,omitempty"`
+	// Wanted are the releases that Create wants, as namespace/name by the key of the
+	// deployment. One that is to be elsewhere is made there, not adopted.
+	Wanted map[string]string `json:"releases,omitempty"`
 	// Unknown says that they are not known yet, so that any may be wanted.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
 // removals are the deployments that a Delete has to remove.
-func (l createLeg) removals(records map[deploy.Key]deploy.Record) []deploy.Key {
+func (l createLeg) removals(name string, records map[deploy.Key]deploy.Record) []deploy.Key {
 	var removals []deploy.Key
-	for key := range records {
-		if l.Planned && (l.Unknown || l.Wanted[key.String()]) {
+	for key, record := range records {
+		adopted := l.Unknown || l.Wanted[key.String()] == release.Key(record.Namespace, record.Release)
+		if l.Planned && l.Target == name && adopted {
 			continue
 		}
 		removals = append(removals, key)
@@ -68,14 +74,9 @@ func readCreateLeg(ctx context.Context, private privateReader) (createLeg, diag.
 // rememberClusters compares the identities of clusters with those they had, and
 // stores them when they changed.
 func rememberClusters(ctx context.Context, stored privateReader, private privateWriter, uids map[string]string, diags *diag.Diagnostics) {
-	raw, found := stored.GetKey(ctx, clustersKey)
-	diags.Append(found...)
-	known := map[string]string{}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &known); err != nil {
-			diags.AddError("Cannot read the identities of clusters", sentence(err))
-			return
-		}
+	known := readClusters(ctx, stored, diags)
+	if diags.HasError() {
+		return
 	}
 	updated := maps.Clone(known)
 	for name, uid := range uids {
@@ -91,6 +92,21 @@ func rememberClusters(ctx context.Context, stored privateReader, private private
 	if !maps.Equal(known, updated) {
 		diags.Append(writeClusters(ctx, private, updated)...)
 	}
+}
+
+// readClusters answers the identities that clusters had when they were last looked
+// at.
+func readClusters(ctx context.Context, stored privateReader, diags *diag.Diagnostics) map[string]string {
+	raw, found := stored.GetKey(ctx, clustersKey)
+	diags.Append(found...)
+	known := map[string]string{}
+	if len(raw) == 0 {
+		return known
+	}
+	if err := json.Unmarshal(raw, &known); err != nil {
+		diags.AddError("Cannot read the identities of clusters", sentence(err))
+	}
+	return known
 }
 
 func writeClusters(ctx context.Context, private privateWriter, uids map[string]string) diag.Diagnostics {

@@ -181,7 +181,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	plan.ID = types.StringValue(rand.Text())
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	// What is true is saved whether all of it was wanted or not.
-	if r.apply(ctx, &plan, &targetModel{}, versions{}, resp.Private, &resp.Diagnostics) {
+	if r.apply(ctx, &plan, &targetModel{}, versions{}, nil, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -222,7 +222,8 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	known := readVersions(ctx, req.Private, &resp.Diagnostics)
-	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
+	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
+	if r.apply(ctx, &plan, &prior, known, uids, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -244,7 +245,11 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	removals := leg.removals(records)
+	removals := leg.removals(name, records)
+	if kept := len(records) - len(removals); kept > 0 {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("Target %s is replaced: %d releases stay for its replacement", name, kept),
+			"They are adopted when it is created. Should that not come to pass, create the target again under this name before you remove it: until then no state knows of them.")
+	}
 	removals = r.forgetMissing(name, removals, &resp.Diagnostics)
 	settings := state.settings(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() || len(removals) == 0 {
@@ -273,7 +278,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 
 // apply brings the clusters from what was before to plan and fills in what is
 // true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known versions, private privateWriter, diags *diag.Diagnostics) bool {
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known versions, uids map[string]string, private privateWriter, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
 	wanted, reason := r.wanted(ctx, plan, known, diags)
 	settings := plan.settings(diags)
@@ -295,6 +300,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
 		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
+		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: uids,
 	})
 	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)

@@ -65,12 +65,8 @@ func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins 
 	var added []bundle.File
 	for _, chart := range b.Wanted() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == "" && p.Chart == chart })
-		charts, err := s.chartsFor(spec, chart)
-		if err != nil {
-			return whole{}, err
-		}
 		alone := b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate
-		files, pin, err := s.fetchChart(ctx, charts, chart, known.Pin, alone)
+		files, pin, err := s.fetchChart(ctx, spec, chart, known.Pin, alone)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
 		}
@@ -80,7 +76,7 @@ func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins 
 	}
 	for _, folder := range b.Unmet() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
-		files, pin, err := s.charts.Dependencies(ctx, b.Files, folder, known.Pin)
+		files, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, b.Files, folder, known.Pin)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
 		}
@@ -124,23 +120,52 @@ func (s *Store) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
 	return s.public, nil
 }
 
+// chartsForDependencies fetches without credentials where the Spec limits them: what
+// a chart depends on may be kept anywhere.
+func (s *Store) chartsForDependencies(spec Spec) Charts {
+	if spec.HelmRepoURLRegex != "" {
+		return s.public
+	}
+	return s.charts
+}
+
 // fetchChart reads a chart from wherever it is kept, with those it depends on
 // unless it is to stay alone.
-func (s *Store) fetchChart(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+func (s *Store) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
 	if location.Kind == bundle.Git {
-		return s.fetchFromGit(ctx, location, pin, alone)
+		return s.fetchFromGit(ctx, spec, location, pin, alone)
 	}
-	if alone {
+	charts, err := s.chartsFor(spec, chart)
+	if err != nil {
+		return nil, bundle.Pin{}, err
+	}
+	switch {
+	case alone:
 		return charts.FetchAlone(ctx, chart, pin)
+	case spec.HelmRepoURLRegex != "":
+		return s.fetchLimited(ctx, charts, chart, pin)
 	}
 	return charts.Fetch(ctx, chart, pin)
 }
 
-func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+// fetchLimited fetches a chart with its credentials and what it depends on without.
+func (s *Store) fetchLimited(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+	dependencies := bundle.Pin{Dependencies: pin.Dependencies}
+	pin.Dependencies = nil
+	files, found, err := charts.FetchAlone(ctx, chart, pin)
+	if err != nil {
+		return nil, bundle.Pin{}, err
+	}
+	added, dependencies, err := s.public.Dependencies(ctx, files, ".", dependencies)
+	found.Dependencies = dependencies.Dependencies
+	return slices.Concat(files, added), found, err
+}
+
+func (s *Store) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	if s.git == nil {
 		return nil, bundle.Pin{}, errNoGit
 	}
@@ -167,7 +192,7 @@ func (s *Store) fetchFromGit(ctx context.Context, at bundle.Location, pin bundle
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil
 	}
-	dependencies, pin, err := s.charts.Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies})
+	dependencies, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies})
 	pin.Version = commit
 	return append(files, dependencies...), pin, err
 }

@@ -78,10 +78,10 @@ type Descriptor struct {
 const (
 	// version is that of the descriptor's format.
 	version = 1
-	// compressed stands before a descriptor that is base64 of gzip of JSON.
+	// compressed stands before a descriptor that is base64 of gzip of JSON. Terraform
+	// forgets that a value is sensitive where it replaces a resource, so values must
+	// not be legible in it at a glance. The first releases wrote small ones as JSON.
 	compressed = "gz:"
-	// compressFrom is the length in bytes from which a descriptor is compressed.
-	compressFrom = 4 << 10
 	// maxDescriptor bounds in bytes what a compressed descriptor may unpack to.
 	maxDescriptor = 64 << 20
 )
@@ -101,9 +101,6 @@ func (d Descriptor) Encode() (string, error) {
 	content, err := json.Marshal(encoded{version, d})
 	if err != nil {
 		return "", fmt.Errorf("writing the descriptor of bundle %s: %w", d.Bundle, err)
-	}
-	if len(content) < compressFrom {
-		return string(content), nil
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -62,8 +62,15 @@ func TestDecodeVersion1(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if again, err := want.Encode(); err != nil || again != text {
-		t.Errorf("Encode = %s, %v, want %s", again, err, text)
+	again, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(again, "namespace") {
+		t.Errorf("values can be read in %s", again)
+	}
+	if got, err = source.Decode(again); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("Decode = %+v, %v", got, err)
 	}
 }
 

@@ -1,0 +1,193 @@
+package provider_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// A replacement is created without what its predecessor kept beside the state, and
+// is planned so.
+func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	tests := map[string]func(t *testing.T, s *site) (config []string, replace string){
+		"a gitrepo that follows a branch": func(t *testing.T, s *site) ([]string, string) {
+			t.Helper()
+			git := gittest.New(t, gittest.Options{})
+			if _, err := git.Commit(t.Context(), "fleet", "main", "First", map[string]string{"cm.yaml": configMap("one", "x")}); err != nil {
+				t.Fatal(err)
+			}
+			return []string{
+				fmt.Sprintf("resource \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n  target_namespace = %q\n}\n", git.URL("fleet"), s.namespace),
+				target("", "fleet_gitrepo.one.bundles"),
+			}, "fleet_gitrepo.one"
+		},
+		"a target with values from the cluster": func(t *testing.T, s *site) ([]string, string) {
+			t.Helper()
+			s.setSecret(t, 0, "swordfish")
+			return []string{s.valuesFrom("default_namespace", "key: {{ .Values.word }}"), target("", "fleet_bundle.app.bundles")}, "fleet_cluster_target.all"
+		},
+		"a target": func(t *testing.T, s *site) ([]string, string) {
+			t.Helper()
+			return []string{s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}, "fleet_cluster_target.all"
+		},
+	}
+	for name, configured := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := newWorkspace(t), newSite(t, env)
+			config, replace := configured(t, s)
+			w.configure(t, append([]string{s.provider("", on)}, config...)...)
+			w.apply(t)
+			before := s.releases(t, 0)
+			w.run(t, "apply", "-auto-approve", "-replace="+replace)
+			w.expectEmptyPlan(t)
+			if after := s.releases(t, 0); len(after) != len(before) {
+				t.Errorf("releases were %v and are %v", before, after)
+			}
+			w.run(t, "destroy", "-auto-approve")
+			s.expectReleases(t, 0)
+		})
+	}
+}
+
+// A tainted target is replaced without uninstalling what stays, and without
+// forgetting what does not.
+func TestAccTaintedTarget(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	tests := map[string]func(s, elsewhere *site, bundle, all string) (changedBundle, changedTarget string){
+		"moved to another namespace": func(s, elsewhere *site, bundle, all string) (string, string) {
+			return strings.Replace(bundle, s.namespace, elsewhere.namespace, 1), all
+		},
+		"renamed": func(_, _ *site, bundle, all string) (string, string) {
+			return bundle, strings.Replace(all, `name = "all"`, `name = "renamed"`, 1)
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s, elsewhere := newWorkspace(t), newSite(t, env), newSite(t, env)
+			bundle, all := s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")
+			w.configure(t, s.provider("", on), bundle, all)
+			w.apply(t)
+			w.run(t, "taint", "fleet_cluster_target.all")
+			bundle, all = change(s, elsewhere, bundle, all)
+			w.configure(t, s.provider("", on), bundle, all)
+			w.apply(t)
+			w.expectEmptyPlan(t)
+			if left := len(s.releases(t, 0)) + len(elsewhere.releases(t, 0)); left != 1 {
+				t.Errorf("%d releases, want one", left)
+			}
+			w.run(t, "destroy", "-auto-approve")
+			s.expectReleases(t, 0)
+			elsewhere.expectReleases(t, 0)
+		})
+	}
+}
+
+// A replacement that could not be carried out does not keep a later destroy from
+// removing everything.
+func TestAccDestroyAfterFailedReplacement(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t, 2)
+	w, s := newWorkspace(t), newSite(t, env)
+	w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	w.run(t, "taint", "fleet_cluster_target.all")
+	stop(t, env.Cluster(1))
+	w.configure(t, s.provider("", on, `on = "no"`), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"apply", "-auto-approve"}, "b/one")
+	start(t, env.Cluster(1))
+	w.run(t, "destroy", "-auto-approve")
+	for i := range 2 {
+		s.expectReleases(t, i)
+	}
+}
+
+// A cluster gets another name in the provider. For one apply both names are there,
+// and the release is handed over, not removed.
+func TestAccClusterRenamed(t *testing.T) {
+	t.Parallel()
+	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	provider := func(entries map[string]string) string {
+		var block strings.Builder
+		for name, wanted := range entries {
+			fmt.Fprintf(&block, "    %s = { config_path = %q, config_context = %q, labels = { on = %q } }\n", name, s.env.Kubeconfig(), s.env.Contexts()[0], wanted)
+		}
+		return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, block.String())
+	}
+	configure := func(entries map[string]string) {
+		w.configure(t, provider(entries), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+	}
+	configure(map[string]string{"a": "yes"})
+	w.apply(t)
+	configure(map[string]string{"b": "yes"})
+	w.fail(t, []string{"plan"}, "cluster a is gone")
+	configure(map[string]string{"a": "no", "b": "yes"})
+	w.apply(t)
+	s.expectReleases(t, 0, "one")
+	configure(map[string]string{"b": "yes"})
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectReleases(t, 0)
+}
+
+// What a Secret holds shows in no error and no state, whichever way a chart fails
+// with it.
+func TestAccSecretsStayOutOfErrors(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for _, option := range []string{"default_namespace", "namespace"} {
+		for _, secret := range []string{"swordfish", "84736251"} {
+			t.Run(option+" "+secret, func(t *testing.T) {
+				t.Parallel()
+				w, s := newWorkspace(t), newSite(t, env)
+				s.setSecret(t, 0, secret)
+				w.configure(t, s.provider("", on), s.valuesFrom(option, `key: {{ fail (printf "%v is no good" .Values.word) }}`), target("", "fleet_bundle.app.bundles"))
+				output := w.fail(t, []string{"apply", "-auto-approve"}, "is no good")
+				state, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(output, secret) || strings.Contains(string(state), secret) {
+					t.Errorf("%q can be read in\n%s\n%s", secret, output, state)
+				}
+			})
+		}
+	}
+}
+
+// valuesFrom is a bundle whose value "word" stands in the Secret "words".
+func (s *site) valuesFrom(namespaceOption, data string) string {
+	return fmt.Sprintf(`
+resource "fleet_bundle" "app" {
+  name = "app"
+  %s = %q
+  files = {
+    "Chart.yaml"         = yamlencode({ apiVersion = "v2", name = "app", version = "1.0.0" })
+    "templates/app.yaml" = %q
+  }
+  helm = {
+    values      = yamlencode({ word = "unset" })
+    values_from = [{ secret_key_ref = { name = "words", key = "app" } }]
+  }
+}
+`, namespaceOption, s.namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  "+data+"\n")
+}
+
+// A null where a cluster or a path should be is an error, not a crash.
+func TestAccNulls(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.configure(t, "provider \"fleet\" {\n  owner = \"o\"\n  clusters = { z = null }\n}\ndata \"fleet_gitrepo\" \"a\" {\n  name = \"a\"\n  directory = \".\"\n}\n")
+	w.fail(t, []string{"plan"}, "Cluster z is null")
+	w.configure(t, "provider \"fleet\" {\n  owner = \"o\"\n}\nresource \"fleet_gitrepo\" \"a\" {\n  name = \"a\"\n  directory = \".\"\n  paths = [null]\n}\n")
+	w.fail(t, []string{"plan"}, "Null in a list")
+}
