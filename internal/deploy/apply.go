@@ -62,6 +62,8 @@ type Outcome struct {
 	// Versions holds, by cluster, the objects that values came from and that the
 	// request did not know the versions of.
 	Versions map[string]Versions
+	// Notices say what removals left behind on purpose, sorted by key.
+	Notices []Notice
 }
 
 // Versions says which revision of an object values came from.
@@ -95,8 +97,12 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 		maps.Copy(total.Records, outcome.Records)
 		maps.Copy(total.Versions, outcome.Versions)
 		total.Failures = append(total.Failures, outcome.Failures...)
+		total.Notices = append(total.Notices, outcome.Notices...)
 	}
 	slices.SortFunc(total.Failures, compareFailures)
+	slices.SortFunc(total.Notices, func(a, b Notice) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
+	})
 	return total
 }
 

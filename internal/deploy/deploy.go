@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -39,9 +38,8 @@ type Observer interface {
 type Writer interface {
 	// Write carries out an action other than Uninstall.
 	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
-	// Uninstall removes a release and returns when it is gone. Objects whose
-	// keys are in spare stay.
-	Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) error
+	// Uninstall removes a release and returns when it is gone.
+	Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error)
 }
 
 // Clusters finds a cluster by its name. It fails when the cluster is not known
@@ -89,6 +87,13 @@ type Failure struct {
 	// Doing is what was being done, such as "installing".
 	Doing string
 	Err   error
+}
+
+// Notice is what is worth knowing of a deployment although nothing failed.
+type Notice struct {
+	Cluster string
+	Bundle  string
+	Removed release.Removed
 }
 
 // slot waits for one of the operations that may be in flight.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -73,9 +72,9 @@ func (g guarded) Write(ctx context.Context, action release.Action, d target.Depl
 	return g.next.Write(ctx, action, d, observed, w)
 }
 
-func (g guarded) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) (err error) {
+func (g guarded) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (removed release.Removed, err error) {
 	defer catch(to("removing", observed.Namespace, observed.Release), &err)
-	return g.next.Uninstall(ctx, observed, spare, timeout)
+	return g.next.Uninstall(ctx, observed, removal)
 }
 
 func to(doing, namespace, name string) string {

@@ -137,21 +137,21 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key]}, nil
 }
 
-func (m *memory) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, _ time.Duration) error {
+func (m *memory) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	key := release.Key(observed.Namespace, observed.Release)
 	if err := m.begin(ctx, "uninstall", key); err != nil {
-		return err
+		return release.Removed{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Helm deletes what its record names, whoever holds it by now.
 	for object := range recorded(observed) {
-		if !spare[object] {
+		if !removal.Spare[object] {
 			delete(m.objects, object)
 		}
 	}
 	delete(m.releases, key)
-	return nil
+	return release.Removed{}, nil
 }
 
 // put places a release with the objects that rendered gives.

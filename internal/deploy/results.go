@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -15,12 +16,13 @@ type results struct {
 	records  map[Key]Record
 	failures []Failure
 	versions map[string]Versions
+	notices  []Notice
 }
 
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions}
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
 }
 
 // found notes the versions of objects on a cluster.
@@ -34,6 +36,16 @@ func (r *results) found(cluster string, versions Versions) {
 		r.versions[cluster] = Versions{}
 	}
 	maps.Copy(r.versions[cluster], versions)
+}
+
+// left notes what a removal has left behind on purpose.
+func (r *results) left(key Key, removed release.Removed) {
+	if len(removed.Kept)+len(removed.InNamespace) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notices = append(r.notices, Notice{Cluster: key.Cluster, Bundle: key.Bundle, Removed: removed})
 }
 
 func (r *results) succeeded(key Key, record Record) {

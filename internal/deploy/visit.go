@@ -124,6 +124,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
 	observed := v.snapshot.Find(d.Namespace, d.Release)
 	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, d.Bundle.Name, d.Digest)
+	mark.Terms = release.TermsOf(d)
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
@@ -139,7 +140,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 	}
 	record := recordOf(d, written)
 	if moved {
-		if err := v.removeOld(ctx, prior, mark, written); err != nil {
+		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
 			// the next apply takes up where this one stopped.
 			record.Release, record.Namespace, record.State = prior.Release, prior.Namespace, status.ErrApplied
@@ -166,7 +167,7 @@ func (v *visit) pinned(ctx context.Context, d target.Deployment) (target.Deploym
 
 // removeOld removes the release that a deployment had before it moved, without
 // the objects that the new one holds.
-func (v *visit) removeOld(ctx context.Context, prior Record, mark release.Mark, written release.Written) error {
+func (v *visit) removeOld(ctx context.Context, key Key, prior Record, mark release.Mark, written release.Written) error {
 	if v.written[release.Key(prior.Namespace, prior.Release)] {
 		return nil
 	}
@@ -181,7 +182,9 @@ func (v *visit) removeOld(ctx context.Context, prior Record, mark release.Mark, 
 	for object := range written.Rendering.Hashes() {
 		spare[object] = true
 	}
-	return v.cluster.Uninstall(ctx, *old, spare, v.request.Settings.Timeout)
+	removed, err := v.cluster.Uninstall(ctx, *old, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
+	v.results.left(key, removed)
+	return err
 }
 
 func (v *visit) remove(ctx context.Context, key Key) {
@@ -207,7 +210,9 @@ func (v *visit) remove(ctx context.Context, key Key) {
 	if release.DecideRemoval(mark, observed) != release.Uninstall {
 		return // Nothing of ours is there.
 	}
-	if err := v.cluster.Uninstall(ctx, *observed, nil, v.request.Settings.Timeout); err != nil {
+	removed, err := v.cluster.Uninstall(ctx, *observed, release.Removal{Timeout: v.request.Settings.Timeout})
+	v.results.left(key, removed)
+	if err != nil {
 		prior.State = status.ErrApplied
 		v.results.failed(key, doing, err, &prior)
 	}

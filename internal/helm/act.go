@@ -39,6 +39,11 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if observed != nil {
 		revision = observed.Revision
 	}
+	if action != release.Keep && action != release.Adopt {
+		if err := c.prepareNamespace(ctx, d, w.Mark, observed); err != nil {
+			return release.Written{}, err
+		}
+	}
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
@@ -69,7 +74,6 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install := action.NewInstall(op.config)
 	install.ReleaseName = d.Release
 	install.Namespace = d.Namespace
-	install.CreateNamespace = d.Options.CreateNamespace == nil || *d.Options.CreateNamespace
 	install.Replace = true
 	install.Wait = w.Wait
 	install.WaitForJobs = options.WaitForJobs
@@ -88,7 +92,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	if err != nil {
 		failure := op.explain("installing", d, err)
 		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
-			failure = errors.Join(failure, op.undo(ctx, made, w.Timeout))
+			failure = errors.Join(failure, c.undo(ctx, op, made, w))
 		}
 		return release.Written{}, failure
 	}
@@ -105,16 +109,18 @@ func isRejected(err error) bool {
 // undo removes what an install has made before it failed, and its record. Objects
 // that were there before stay, whoever they belong to: an install can take over
 // those of a release whose record was lost, or of one that it moves from.
-func (o *operation) undo(ctx context.Context, failed *helmrelease.Release, timeout time.Duration) error {
-	if len(o.client.created) > 0 {
-		if err := o.remove(ctx, o.client.created, timeout); err != nil {
+func (c *Client) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
+	ctx = context.WithoutCancel(ctx)
+	if len(op.client.created) > 0 {
+		if err := op.remove(ctx, op.client.created, w.Timeout); err != nil {
 			return fmt.Errorf("removing what it made: %w", err)
 		}
 	}
-	if _, err := o.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
-	return nil
+	_, err := c.leaveNamespace(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Timeout)
+	return err
 }
 
 // remove deletes objects and returns when they are gone.
@@ -194,33 +200,6 @@ func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, 
 	}
 	w.Wait = false
 	return op.written(ctx, d, w, record)
-}
-
-// Uninstall removes a release, its objects and its history, and returns when
-// the objects are gone. Objects with a key in spare stay, and so does the record
-// until everything else was seen to go, so that a removal which fails can be
-// tried again.
-func (c *Client) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) error {
-	op, err := c.operation(ctx, observed.Namespace)
-	if err != nil {
-		return err
-	}
-	op.records.hold = func() error { return op.client.waitErr }
-	if len(spare) > 0 {
-		op.records.spare = func(manifest string) (string, error) { return without(manifest, observed.Namespace, spare) }
-	}
-	uninstall := action.NewUninstall(op.config)
-	uninstall.Wait = true
-	uninstall.Timeout = timeout
-	uninstall.IgnoreNotFound = true
-	uninstall.DeletionPropagation = "background"
-	if _, err := uninstall.Run(observed.Release); err != nil {
-		if op.client.waitErr != nil {
-			return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.client.waitErr)
-		}
-		return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.redactor.redact(err))
-	}
-	return nil
 }
 
 // chart makes the chart of a deployment for this cluster.

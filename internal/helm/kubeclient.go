@@ -129,15 +129,15 @@ func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) err
 }
 
 // recordDriver is Helm's own storage of release records, in which a removal
-// can hold on to the record and spare objects.
+// can hold on to the record and leave objects alone.
 type recordDriver struct {
 	*driver.Secrets
 	// hold refuses to delete records while it returns an error. Helm deletes
 	// the record of a release even if its objects were not seen to go, and
 	// what is left would then belong to nobody.
 	hold func() error
-	// spare takes objects out of the manifest of records as they are read.
-	spare func(manifest string) (string, error)
+	// edit changes the manifest of records as they are read.
+	edit func(manifest string) (string, error)
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
 	// created says that a record was made, and was not there before.
@@ -182,10 +182,10 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 	}
 	for _, record := range records {
 		d.learn(record.Manifest)
-		if d.spare == nil {
+		if d.edit == nil {
 			continue
 		}
-		if record.Manifest, err = d.spare(record.Manifest); err != nil {
+		if record.Manifest, err = d.edit(record.Manifest); err != nil {
 			return nil, fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
 		}
 	}

@@ -162,18 +162,3 @@ func isClusterScoped(kind schema.GroupKind) bool {
 	}
 	return false
 }
-
-// without takes the objects with the given keys out of a manifest.
-func without(manifest, namespace string, keys map[string]bool) (string, error) {
-	parsed, err := documents([]byte(manifest))
-	if err != nil {
-		return "", err
-	}
-	var left []*unstructured.Unstructured
-	for _, object := range parsed {
-		if !keys[identify(object, namespace).Key()] {
-			left = append(left, object)
-		}
-	}
-	return join(left)
-}

@@ -1,7 +1,9 @@
 package helm
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -16,6 +18,17 @@ const (
 	labelBundle   = labelPrefix + "bundle"
 	labelDigest   = labelPrefix + "digest"
 	labelRevision = labelPrefix + "revision"
+	// Terms, joined by "_"; always written, since Helm hands labels on to the
+	// next revision.
+	labelTerms = labelPrefix + "terms"
+	labelAccount = labelPrefix + "service-account"
+)
+
+// The terms as they stand in a label.
+const (
+	termKeepResources   = "keep-resources"
+	termDeleteNamespace = "delete-namespace"
+	termNamespaceKeys   = "namespace-keys"
 )
 
 // labelsOf writes a mark as labels.
@@ -27,6 +40,31 @@ func labelsOf(m release.Mark) map[string]string {
 		labelBundle:   m.Bundle,
 		labelDigest:   m.Digest,
 		labelRevision: strconv.Itoa(m.Revision),
+		labelTerms:    writeTerms(m.Terms),
+		labelAccount:  m.Terms.ServiceAccount,
+	}
+}
+
+func writeTerms(t release.Terms) string {
+	var terms []string
+	for term, holds := range map[string]bool{
+		termKeepResources: t.KeepResources, termDeleteNamespace: t.DeleteNamespace, termNamespaceKeys: t.NamespaceKeys,
+	} {
+		if holds {
+			terms = append(terms, term)
+		}
+	}
+	slices.Sort(terms)
+	return strings.Join(terms, "_")
+}
+
+func readTerms(labels map[string]string) release.Terms {
+	terms := strings.Split(labels[labelTerms], "_")
+	return release.Terms{
+		KeepResources:   slices.Contains(terms, termKeepResources),
+		DeleteNamespace: slices.Contains(terms, termDeleteNamespace),
+		NamespaceKeys:   slices.Contains(terms, termNamespaceKeys),
+		ServiceAccount:  labels[labelAccount],
 	}
 }
 
@@ -43,6 +81,7 @@ func markOf(labels map[string]string) release.Mark {
 		Instance: labels[labelInstance],
 		Bundle:   labels[labelBundle],
 		Digest:   labels[labelDigest],
+		Terms:    readTerms(labels),
 		Revision: revision,
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -51,6 +52,11 @@ func New(c Connection) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newClient(shared)
+}
+
+// newClient makes a client of a configuration from share.
+func newClient(shared *rest.Config) (*Client, error) {
 	client := &Client{config: shared}
 	found, err := discovery.NewDiscoveryClientForConfig(shared)
 	if err != nil {
@@ -89,6 +95,17 @@ func share(config *rest.Config) (*rest.Config, error) {
 		Burst:       config.Burst,
 		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst),
 	}, nil
+}
+
+// As makes a client that acts as a service account of the cluster. It shares the
+// transport and the limit on requests; discovery is its own, as what an identity
+// may discover can differ. The identity of the connection needs the right to
+// impersonate the account.
+func (c *Client) As(namespace, serviceAccount string) (*Client, error) {
+	config := rest.CopyConfig(c.config)
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
+	config.Transport = transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: user}, config.Transport)
+	return newClient(config)
 }
 
 func httpProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) { return http.ProxyURL(proxy) }

@@ -249,7 +249,7 @@ func newSite(t *testing.T, env *testenv.Env) *site {
 	s := &site{env: env, namespace: "test-" + rand.String(6)}
 	t.Cleanup(func() {
 		for i := range env.Contexts() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+			ctx, cancel := cleanupContext(t)
 			defer cancel()
 			err := s.client(t, i).CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
@@ -258,6 +258,12 @@ func newSite(t *testing.T, env *testenv.Env) *site {
 		}
 	})
 	return s
+}
+
+// cleanupContext outlives the test for long enough to clean up after it.
+func cleanupContext(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 }
 
 func (s *site) client(t *testing.T, i int) kubernetes.Interface {

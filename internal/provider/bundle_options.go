@@ -93,8 +93,8 @@ func optionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"default_namespace":     textAttribute("Namespace of the release, and of objects that name none."),
 		"namespace":             textAttribute("Namespace of the release and of all its objects; a cluster-scoped object is an error."),
-		"namespace_labels":      textMapAttribute("Labels of the namespace of the release."),
-		"namespace_annotations": textMapAttribute("Annotations of the namespace of the release."),
+		"namespace_labels":      textMapAttribute("Labels of the namespace of the release. Other labels of it stay as they are."),
+		"namespace_annotations": textMapAttribute("Annotations of the namespace of the release. Other annotations of it stay as they are."),
 		"create_namespace":      flagAttribute("Whether the namespace of the release is made. Default `true`."),
 		"helm":                  objectAttribute("How the Helm release is made, as `helm` in fleet.yaml.", helmAttributes()),
 		"kustomize": objectAttribute("Options for kustomize.", map[string]schema.Attribute{
@@ -113,10 +113,10 @@ func optionAttributes() map[string]schema.Attribute {
 			},
 		}),
 		"correct_drift":         objectAttribute("Whether changes made on the cluster are taken back.", correctDriftAttributes()),
-		"service_account":       textAttribute("Service account that the release is installed as."),
+		"service_account":       textAttribute("Service account of the namespace `cattle-fleet-system` on the cluster that the release is installed and removed as."),
 		"force_sync_generation": numberAttribute("Another number deploys the bundle again."),
-		"keep_resources":        flagAttribute("Leave the objects on the cluster when the bundle leaves it."),
-		"delete_namespace":      flagAttribute("Delete the namespace of the release when the bundle leaves the cluster."),
+		"keep_resources":        flagAttribute("Leave the objects on the cluster when the bundle leaves it: only the release record is removed."),
+		"delete_namespace":      flagAttribute("Delete the namespace of the release when the bundle leaves the cluster, if it was made for a release of this `owner` and nothing else is in it."),
 		"delete_crd_resources":  flagAttribute("Delete custom resource definitions when the bundle leaves the cluster."),
 	}
 }

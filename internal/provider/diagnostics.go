@@ -140,6 +140,29 @@ func now(failures []deploy.Failure, records map[deploy.Key]deploy.Record) string
 	return strings.Join(lines, " ")
 }
 
+// addNotices tells what removals left behind on purpose.
+func addNotices(diags *diag.Diagnostics, name string, notices []deploy.Notice) {
+	var kept, used []string
+	for _, notice := range notices {
+		key := target.Key(notice.Cluster, notice.Bundle)
+		if len(notice.Removed.Kept) > 0 {
+			kept = append(kept, "  - "+key+": "+strings.Join(notice.Removed.Kept, ", "))
+		}
+		if len(notice.Removed.InNamespace) > 0 {
+			used = append(used, "  - "+key+": "+strings.Join(notice.Removed.InNamespace, ", "))
+		}
+	}
+	if len(kept) > 0 {
+		diags.AddWarning("Target "+name+": objects stay on their clusters",
+			"These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have "+
+				"without deleteCRDResources). Nothing manages them any more.\n\n"+strings.Join(kept, "\n"))
+	}
+	if len(used) > 0 {
+		diags.AddWarning("Target "+name+": namespaces stay on their clusters",
+			"They were to be deleted with their releases (deleteNamespace), and something else is in them:\n\n"+strings.Join(used, "\n"))
+	}
+}
+
 // logPanics puts where a panic happened into the debug log. The user is told what
 // was being done; this is for whoever mends it.
 func logPanics(ctx context.Context, failures []deploy.Failure) {

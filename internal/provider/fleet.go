@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
@@ -119,7 +118,7 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 			found.err = fmt.Errorf("reading the connection of cluster %s: %w", name, err)
 			return
 		}
-		found.client = &clusterClient{name: name, kube: connection, helm: helm.New(connection, connection, f.charts)}
+		found.client = &clusterClient{name: name, kube: connection, helm: helm.New(connection, connection, f.charts), charts: f.charts}
 	})
 	return found.client, found.err
 }
@@ -140,9 +139,13 @@ func (f *fleet) facts() (known []target.Cluster, unknown []string) {
 // clusterClient joins what the helm and the kube room know of one cluster, and
 // gives errors their type.
 type clusterClient struct {
-	name string
-	kube *kube.Client
-	helm *helm.Client
+	name   string
+	kube   *kube.Client
+	helm   *helm.Client
+	charts *helm.Charts
+
+	mu       sync.Mutex
+	accounts map[string]*helm.Client // by service account
 }
 
 var (
@@ -177,10 +180,44 @@ func (c *clusterClient) Versions(ctx context.Context, references []target.Refere
 }
 
 func (c *clusterClient) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	written, err := c.helm.Write(ctx, action, d, observed, w)
+	acting, err := c.as(w.Mark.Terms.ServiceAccount)
+	if err != nil {
+		return release.Written{}, err
+	}
+	written, err := acting.Write(ctx, action, d, observed, w)
 	return written, kube.Classify(c.name, err)
 }
 
-func (c *clusterClient) Uninstall(ctx context.Context, observed release.Observed, spare map[string]bool, timeout time.Duration) error {
-	return kube.Classify(c.name, c.helm.Uninstall(ctx, observed, spare, timeout))
+func (c *clusterClient) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	acting, err := c.as(observed.Mark.Terms.ServiceAccount)
+	if err != nil {
+		return release.Removed{}, err
+	}
+	removed, err := acting.Uninstall(ctx, observed, removal)
+	return removed, kube.Classify(c.name, err)
+}
+
+// agentNamespace is where the service accounts live that bundles name: Fleet's
+// agents look for them beside themselves (Fleet: internal/helmdeployer/impersonate.go).
+const agentNamespace = "cattle-fleet-system"
+
+// as acts as a service account of the cluster, "" for the connection's identity.
+func (c *clusterClient) as(serviceAccount string) (*helm.Client, error) {
+	if serviceAccount == "" {
+		return c.helm, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.accounts[serviceAccount]; ok {
+		return known, nil
+	}
+	acting, err := c.kube.As(agentNamespace, serviceAccount)
+	if err != nil {
+		return nil, fmt.Errorf("acting as service account %s on cluster %s: %w", serviceAccount, c.name, err)
+	}
+	if c.accounts == nil {
+		c.accounts = map[string]*helm.Client{}
+	}
+	c.accounts[serviceAccount] = helm.New(acting, acting, c.charts)
+	return c.accounts[serviceAccount], nil
 }

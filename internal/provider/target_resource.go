@@ -260,6 +260,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
 		Remove: removals, Prior: records, Settings: settings,
 	})
+	addNotices(&resp.Diagnostics, name, outcome.Notices)
 	if len(outcome.Failures) == 0 {
 		return
 	}
@@ -305,6 +306,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
+	addNotices(diags, name, outcome.Notices)
 	rememberVersions(ctx, private, known, outcome.Versions, wanted, diags)
 
 	records := outcome.Records

@@ -48,6 +48,8 @@ type Mark struct {
 	Bundle   string
 	// Digest is that of the deployment.
 	Digest string
+	// Terms say how the release is handled when it goes.
+	Terms Terms
 	// Revision is the revision this mark was written for. Helm copies labels
 	// to revisions made by others, so a mark counts only for its own revision.
 	Revision int

@@ -39,7 +39,8 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *ReleaseNameError or *ReleaseClashError. Its text
+	// Err is a *TemplateError, *ReleaseNameError, *ServiceAccountNameError or
+	// *ReleaseClashError. Its text
 	// does not name the cluster, so that one cause reads alike on many.
 	Err error
 }
@@ -285,6 +286,10 @@ func (p *plan) newVariant(matched []int) *variant {
 		v.err = &ReleaseNameError{Name: v.release}
 		return v
 	}
+	if account := v.options.ServiceAccount; account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
+		v.err = &ServiceAccountNameError{Name: account}
+		return v
+	}
 	v.templating = newTemplating(p.functions, v.options.Helm)
 	v.content = p.bundle.ContentOf(v.options.Helm)
 	v.digest, v.err = digest(Deployment{Options: v.options, Release: v.release, Namespace: v.namespace}, v.content)
@@ -303,10 +308,13 @@ func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string
 // maxReleaseName is Helm's limit.
 const maxReleaseName = 53
 
-var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+// maxServiceAccountName is what fits into a label of the release record.
+const maxServiceAccountName = 63
+
+var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func isReleaseName(name string) bool {
-	return len(name) <= maxReleaseName && releaseName.MatchString(name)
+	return len(name) <= maxReleaseName && dnsName.MatchString(name)
 }
 
 // digestVersion stands before every digest; see bundle.

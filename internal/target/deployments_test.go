@@ -211,6 +211,9 @@ func TestDeploymentsFailures(t *testing.T) {
 		"a release name that is too long": {
 			"helm: {releaseName: " + strings.Repeat("a", 54) + "}", "", is[*target.ReleaseNameError],
 		},
+		"a service account with a namespace": {
+			"serviceAccount: kube-system/admin", "", is[*target.ServiceAccountNameError],
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

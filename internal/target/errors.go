@@ -97,3 +97,14 @@ type ReleaseClashError struct {
 func (e *ReleaseClashError) Error() string {
 	return fmt.Sprintf("bundles %s all want to be release %s in namespace %s; give each another helm.releaseName or namespace", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
 }
+
+// ServiceAccountNameError says that a bundle names a service account by no legal
+// name.
+type ServiceAccountNameError struct {
+	Name string
+}
+
+// Error says which names are legal.
+func (e *ServiceAccountNameError) Error() string {
+	return fmt.Sprintf("serviceAccount %q is no name of a service account: it must be a DNS name of at most %d characters", e.Name, maxServiceAccountName)
+}

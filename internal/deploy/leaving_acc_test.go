@@ -1,0 +1,288 @@
+package deploy_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// onCluster is a namespace of the first cluster and an engine that deploys to it.
+type onCluster struct {
+	namespace string
+	client    kubernetes.Interface
+	engine    *deploy.Engine
+	prior     map[deploy.Key]deploy.Record
+}
+
+func newOnCluster(t *testing.T, namespace string) *onCluster {
+	t.Helper()
+	env := testenv.Shared(t)
+	client, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &onCluster{namespace: namespace, client: client, engine: deploy.New(genuineClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
+}
+
+// deployment is a release of one file.
+func (o *onCluster) deployment(name, digest, file string, options fleetyaml.Options) target.Deployment {
+	d := deployment("c1", name, digest)
+	d.Namespace, d.Options = o.namespace, options
+	d.Bundle = &bundle.Bundle{Name: name, Content: o.namespace + name + digest, Files: []bundle.File{{Name: "a.yaml", Content: []byte(file)}}}
+	return d
+}
+
+func (o *onCluster) write(t *testing.T, deployments ...target.Deployment) {
+	t.Helper()
+	asked := request(o.prior)
+	asked.Write = deployments
+	outcome := o.engine.Apply(t.Context(), asked)
+	expectNoFailures(t, outcome.Failures)
+	maps.Copy(o.prior, outcome.Records)
+}
+
+func (o *onCluster) remove(t *testing.T, name string) []deploy.Notice {
+	t.Helper()
+	asked := request(o.prior)
+	asked.Remove = []deploy.Key{key("c1", name)}
+	outcome := o.engine.Apply(t.Context(), asked)
+	expectNoFailures(t, outcome.Failures)
+	delete(o.prior, key("c1", name))
+	return outcome.Notices
+}
+
+// configMaps are those of the namespace that somebody made, by name, with their
+// UIDs.
+func (o *onCluster) configMaps(t *testing.T) map[string]string {
+	t.Helper()
+	found, err := o.client.CoreV1().ConfigMaps(o.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]string{}
+	for _, item := range found.Items {
+		if item.Name != "kube-root-ca.crt" {
+			uids[item.Name] = string(item.UID)
+		}
+	}
+	return uids
+}
+
+func (o *onCluster) records(t *testing.T) []string {
+	t.Helper()
+	found, err := o.client.CoreV1().Secrets(o.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(found.Items))
+	for i, item := range found.Items {
+		names[i] = item.Name
+	}
+	return names
+}
+
+func configMapFile(name string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
+}
+
+// deleteNamespace takes a namespace only when it was made here, with the last
+// release in it, and when nothing else lives there.
+func TestAccNamespaceGoesWithItsLastRelease(t *testing.T) {
+	t.Parallel()
+	leaving := fleetyaml.Options{DeleteNamespace: true}
+	tests := map[string]struct {
+		before, between func(*testing.T, *onCluster)
+		inNamespace     []string
+		stays           bool
+	}{
+		"made here": {},
+		"somebody else's object": {
+			between: func(t *testing.T, o *onCluster) {
+				t.Helper()
+				foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
+				if _, err := o.client.CoreV1().ConfigMaps(o.namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			inNamespace: []string{"ConfigMap foreign"}, stays: true,
+		},
+		"made before": {
+			before: func(t *testing.T, o *onCluster) {
+				t.Helper()
+				made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}}
+				if _, err := o.client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			stays: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnCluster(t, "leaving-"+bundle.Name(name))
+			if test.before != nil {
+				test.before(t, o)
+			}
+			o.write(t, o.deployment("one", "v1-a", configMapFile("one"), leaving), o.deployment("two", "v1-a", configMapFile("two"), leaving))
+			if test.between != nil {
+				test.between(t, o)
+			}
+			first := o.remove(t, "one")
+			if test.before == nil && (len(first) != 1 || !slices.Contains(first[0].Removed.InNamespace, "ConfigMap two")) {
+				t.Errorf("the first removal does not say what keeps the namespace: %+v", first)
+			}
+			var got []string
+			for _, notice := range o.remove(t, "two") {
+				got = append(got, notice.Removed.InNamespace...)
+			}
+			if diff := cmp.Diff(test.inNamespace, got); diff != "" {
+				t.Errorf("in the namespace (-want +got):\n%s", diff)
+			}
+			_, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{})
+			if stays := !apierrors.IsNotFound(err); stays != test.stays {
+				t.Errorf("the namespace stays: %t, want %t (%v)", stays, test.stays, err)
+			}
+		})
+	}
+}
+
+// Labels and annotations of a namespace: everybody has their own.
+func TestAccNamespaceKeysAreOwn(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "keys")
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.namespace, Labels: map[string]string{"theirs": "stays"}}}
+	if _, err := o.client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	keys := func(labels, annotations map[string]string) fleetyaml.Options {
+		return fleetyaml.Options{NamespaceLabels: labels, NamespaceAnnotations: annotations}
+	}
+	expect := func(step string, labels, annotations map[string]string) {
+		t.Helper()
+		found, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(found.Labels, "kubernetes.io/metadata.name")
+		if diff := cmp.Diff(labels, found.Labels); diff != "" {
+			t.Errorf("%s: labels (-want +got):\n%s", step, diff)
+		}
+		if diff := cmp.Diff(annotations, found.Annotations); diff != "" {
+			t.Errorf("%s: annotations (-want +got):\n%s", step, diff)
+		}
+	}
+	type words = map[string]string
+
+	o.write(t, o.deployment("one", "v1-a", configMapFile("one"), keys(words{"team": "a", "pod-security.kubernetes.io/warn": "baseline"}, words{"note": "x"})))
+	o.write(t, o.deployment("two", "v1-a", configMapFile("two"), keys(words{"tier": "b"}, nil)))
+	expect("set", words{"theirs": "stays", "team": "a", "pod-security.kubernetes.io/warn": "baseline", "tier": "b"}, words{"note": "x"})
+	o.write(t, o.deployment("one", "v1-b", configMapFile("one"), keys(words{"team": "c"}, nil)))
+	expect("changed", words{"theirs": "stays", "team": "c", "tier": "b"}, nil)
+	o.write(t, o.deployment("one", "v1-c", configMapFile("one"), keys(nil, nil)))
+	expect("no longer asked for", words{"theirs": "stays", "tier": "b"}, nil)
+	o.remove(t, "two")
+	expect("removed", words{"theirs": "stays"}, nil)
+}
+
+// A namespace that is said to be there is not made for the sake of its labels.
+func TestAccNamespaceIsNotMadeUnasked(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "unasked")
+	no := false
+	asked := request(nil)
+	asked.Write = []target.Deployment{o.deployment("one", "v1-a", configMapFile("one"), fleetyaml.Options{CreateNamespace: &no, NamespaceLabels: map[string]string{"a": "b"}})}
+	outcome := o.engine.Apply(t.Context(), asked)
+	if len(outcome.Failures) != 1 || !strings.Contains(outcome.Failures[0].Err.Error(), "createNamespace") {
+		t.Errorf("failures: %v", outcome.Failures)
+	}
+	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace was made: %v", err)
+	}
+}
+
+// keepResources removes the record and nothing else; the next install of the same
+// bundle takes the objects up as they are.
+func TestAccKeepResources(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "keep-resources")
+	keeping := fleetyaml.Options{KeepResources: true, DeleteNamespace: true}
+	o.write(t, o.deployment("web", "v1-a", configMapFile("one"), keeping))
+	o.write(t, o.deployment("web", "v1-b", configMapFile("one"), keeping))
+	before := o.configMaps(t)
+	o.remove(t, "web")
+	if left := o.records(t); len(left) > 0 {
+		t.Errorf("records are left: %q", left)
+	}
+	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
+		t.Errorf("objects (-before +after):\n%s", diff)
+	}
+	o.write(t, o.deployment("web", "v1-b", configMapFile("one"), fleetyaml.Options{}))
+	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
+		t.Errorf("objects after the next install (-before +after):\n%s", diff)
+	}
+	o.remove(t, "web")
+	if left := o.configMaps(t); len(left) > 0 {
+		t.Errorf("objects are left: %v", left)
+	}
+}
+
+// What asks to be kept is kept, and named.
+func TestAccKeptObjectsAreNamed(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "kept")
+	kept := configMapFile("kept") + "  annotations: {helm.sh/resource-policy: keep}\n"
+	o.write(t, o.deployment("web", "v1-a", kept+configMapFile("gone"), fleetyaml.Options{}))
+	notices := o.remove(t, "web")
+	want := []deploy.Notice{{Cluster: "c1", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/kept/kept"}}}}
+	if diff := cmp.Diff(want, notices); diff != "" {
+		t.Errorf("notices (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"kept"}, slices.Collect(maps.Keys(o.configMaps(t)))); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// A release whose definition of a kind somebody removed can still be uninstalled:
+// with the definition its objects are gone.
+func TestAccUninstallWithoutTheKind(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "without-kind")
+	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: lamps.leaving.example.com}\n" +
+		"spec:\n  group: leaving.example.com\n  scope: Namespaced\n  names: {kind: Lamp, plural: lamps}\n" +
+		"  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n"
+	o.write(t, o.deployment("crd", "v1-a", definition, fleetyaml.Options{DeleteCRDResources: true}))
+	o.write(t, o.deployment("lamp", "v1-a", configMapFile("one")+"---\napiVersion: leaving.example.com/v1\nkind: Lamp\nmetadata: {name: lamp}\n", fleetyaml.Options{}))
+	o.remove(t, "crd")
+	config, err := dynamic.NewForConfig(testenv.Shared(t).Cluster(0).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds := config.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := crds.Get(t.Context(), "lamps.leaving.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("the definition is still there: %v", err)
+	}
+	o.remove(t, "lamp")
+	if left := o.records(t); len(left) > 0 {
+		t.Errorf("records are left: %q", left)
+	}
+	if left := o.configMaps(t); len(left) > 0 {
+		t.Errorf("objects are left: %v", left)
+	}
+}

@@ -1,0 +1,251 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// prepareNamespace makes the namespace of a release where that is wanted, and
+// gives it the labels and annotations that the bundle asks for, ahead of all
+// objects: those of Pod Security decide which pods may start.
+func (c *Client) prepareNamespace(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
+	had := observed != nil && observed.Mark.Terms.NamespaceKeys
+	if observed == nil {
+		if err := c.makeNamespace(ctx, d, mark); err != nil {
+			return err
+		}
+	}
+	if !mark.Terms.NamespaceKeys && !had {
+		return nil
+	}
+	return c.setNamespaceKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
+}
+
+// makeNamespace makes a namespace unless it is there. Only one that was made here
+// carries the owner's label and is ever deleted.
+func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark release.Mark) error {
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	namespaces := clientset.CoreV1().Namespaces()
+	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
+		// Setting labels would make a namespace that nobody asked for.
+		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("reading the namespace %s, which createNamespace: false says is there: %w", d.Namespace, err)
+		}
+		return nil
+	}
+	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Namespace, Labels: map[string]string{"name": d.Namespace, labelMarkedBy: mark.Owner}}}
+	_, err = namespaces.Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if apierrors.IsForbidden(err) && exists(ctx, clientset, d.Namespace) {
+		return nil // Not everybody who may deploy may make namespaces.
+	}
+	return fmt.Errorf("making the namespace %s: %w", d.Namespace, err)
+}
+
+func exists(ctx context.Context, clientset kubernetes.Interface, namespace string) bool {
+	_, err := clientset.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	return err == nil
+}
+
+// setNamespaceKeys makes exactly these labels and annotations those that a release
+// has on its namespace. What others set stays. Fleet deletes it
+// (internal/cmd/agent/deployer/deployer.go, setNamespaceLabelsAndAnnotations).
+func (c *Client) setNamespaceKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	wanted := corev1apply.Namespace(namespace).WithLabels(labels).WithAnnotations(annotations)
+	// Releases share a namespace; under one name each would take away what the
+	// other has set.
+	options := metav1.ApplyOptions{FieldManager: fieldManager + "/" + name, Force: true}
+	if _, err := clientset.CoreV1().Namespaces().Apply(ctx, wanted, options); err != nil {
+		return fmt.Errorf("setting labels and annotations of the namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// protectedNamespace names what is never deleted, whoever made it (Fleet:
+// internal/cmd/controller/finalize/finalize.go).
+func protectedNamespace(name string) bool {
+	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") ||
+		strings.HasPrefix(name, "cattle-fleet-") || strings.HasPrefix(name, "fleet-")
+}
+
+// leaveNamespace does what the terms of a release say of its namespace once the
+// release is gone. It answers what keeps the namespace from being deleted.
+func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, timeout time.Duration) (inUse []string, err error) {
+	if terms := observed.Mark.Terms; !terms.DeleteNamespace && !terms.NamespaceKeys {
+		return nil, nil
+	}
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	namespace, err := clientset.CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the namespace %s: %w", observed.Namespace, err)
+	}
+	own := namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
+	if observed.Mark.Terms.DeleteNamespace && own {
+		inUse, err := c.inNamespace(ctx, namespace.Name)
+		if err != nil {
+			return nil, fmt.Errorf("looking whether the namespace %s is empty: %w", namespace.Name, err)
+		}
+		if len(inUse) == 0 {
+			return nil, c.deleteNamespace(ctx, clientset, namespace, timeout)
+		}
+		return inUse, c.dropNamespaceKeys(ctx, observed)
+	}
+	return nil, c.dropNamespaceKeys(ctx, observed)
+}
+
+func (c *Client) dropNamespaceKeys(ctx context.Context, observed release.Observed) error {
+	if !observed.Mark.Terms.NamespaceKeys {
+		return nil
+	}
+	return c.setNamespaceKeys(ctx, observed.Namespace, observed.Release, nil, nil)
+}
+
+// deleteNamespace deletes exactly this namespace and returns when it is gone.
+func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
+	err := clientset.CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // Somebody was faster.
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
+	}
+	op, err := c.operation(ctx, namespace.Name)
+	if err != nil {
+		return err
+	}
+	gone, err := op.client.Build(strings.NewReader("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace.Name+"}\n"), false)
+	if err != nil {
+		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
+	}
+	if err := op.client.WaitForDelete(gone, timeout); err != nil {
+		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
+	}
+	return nil
+}
+
+// namedObjects is how many objects are named that are in the way.
+const namedObjects = 5
+
+// inNamespace names objects that would go with a namespace, a few of them. Those
+// that Kubernetes makes by itself and those that belong to another object do not
+// count.
+func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, error) {
+	found, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	// A group that does not answer can hold anything.
+	lists, err := discovery.ServerPreferredNamespacedResources(found)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	config, err := c.getter.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		mu    sync.Mutex
+		names []string
+	)
+	looking, ctx := errgroup.WithContext(ctx)
+	looking.SetLimit(creations)
+	for _, kind := range listable(lists) {
+		looking.Go(func() error {
+			list, err := client.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+				return fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
+			}
+			if err != nil {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, item := range list.Items {
+				if !isByTheWay(kind.kind, &item) {
+					names = append(names, kind.kind+" "+item.Name)
+				}
+			}
+			return nil
+		})
+	}
+	if err := looking.Wait(); err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	if len(names) > namedObjects {
+		return append(names[:namedObjects:namedObjects], fmt.Sprintf("%d more", len(names)-namedObjects)), nil
+	}
+	return names, nil
+}
+
+type listableKind struct {
+	kind     string
+	resource schema.GroupVersionResource
+}
+
+func listable(lists []*metav1.APIResourceList) []listableKind {
+	var kinds []listableKind
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, kind := range list.APIResources {
+			comesAndGoes := kind.Kind == "Event" || kind.Kind == "Endpoints"
+			if slices.Contains(kind.Verbs, "list") && slices.Contains(kind.Verbs, "delete") && !comesAndGoes {
+				kinds = append(kinds, listableKind{kind: kind.Kind, resource: version.WithResource(kind.Name)})
+			}
+		}
+	}
+	return kinds
+}
+
+// isByTheWay knows what comes and goes with a namespace.
+func isByTheWay(kind string, object metav1.Object) bool {
+	switch {
+	case len(object.GetOwnerReferences()) > 0, object.GetDeletionTimestamp() != nil:
+		return true
+	case kind == "ServiceAccount":
+		return object.GetName() == "default"
+	case kind == "ConfigMap":
+		return object.GetName() == "kube-root-ca.crt" || object.GetName() == "openshift-service-ca.crt"
+	}
+	return false
+}

@@ -1,0 +1,154 @@
+package helm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Uninstall removes a release, its objects and its history, and returns when
+// the objects are gone. Objects that removal spares stay, and so does the record
+// until everything else was seen to go, so that a removal which fails can be
+// tried again. What the terms of the release say of its objects and its namespace
+// is done as well.
+func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	if observed.Mark.Terms.KeepResources {
+		return release.Removed{}, c.forget(ctx, observed)
+	}
+	removed, err := c.uninstall(ctx, observed, removal)
+	if err != nil {
+		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
+	}
+	removed.InNamespace, err = c.leaveNamespace(ctx, observed, removal.Timeout)
+	return removed, err
+}
+
+func (c *Client) uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	op, err := c.operation(ctx, observed.Namespace)
+	if err != nil {
+		return release.Removed{}, err
+	}
+	op.records.hold = func() error { return op.client.waitErr }
+	op.records.edit = func(manifest string) (string, error) { return op.removable(manifest, observed.Namespace, removal.Spare) }
+	uninstall := action.NewUninstall(op.config)
+	uninstall.Wait = true
+	uninstall.Timeout = removal.Timeout
+	uninstall.IgnoreNotFound = true
+	uninstall.DeletionPropagation = "background"
+	gone, err := uninstall.Run(observed.Release)
+	if err != nil && op.client.waitErr != nil {
+		return release.Removed{}, op.client.waitErr
+	}
+	if err != nil {
+		return release.Removed{}, op.redactor.redact(err)
+	}
+	return removedOf(gone, observed.Namespace)
+}
+
+// removable takes out of a manifest what is not to be deleted: what another
+// release holds now, and objects of kinds that the cluster no longer knows. With
+// its definition the last object of a kind is gone too; Helm fails there and would
+// never remove the rest.
+func (o *operation) removable(manifest, namespace string, spare map[string]bool) (string, error) {
+	parsed, err := documents([]byte(manifest))
+	if err != nil {
+		return "", err
+	}
+	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return "", fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	var left []*unstructured.Unstructured
+	for _, object := range parsed {
+		if spare[identify(object, namespace).Key()] {
+			continue
+		}
+		known, err := o.knows(mapper, object.GroupVersionKind())
+		if err != nil {
+			return "", err
+		}
+		if known {
+			left = append(left, object)
+		}
+	}
+	return join(left)
+}
+
+// knows says whether the cluster has a kind. That its group does not answer, as
+// when an extension API server is down, proves nothing.
+func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err == nil {
+		return true, nil
+	}
+	if !meta.IsNoMatchError(err) {
+		return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
+	}
+	found, err := o.config.RESTClientGetter.ToDiscoveryClient()
+	if err != nil {
+		return false, fmt.Errorf("making a discovery client: %w", err)
+	}
+	_, err = found.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
+		return false, nil
+	}
+	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
+}
+
+// removedOf reads from an uninstalled release what it asked to be kept.
+func removedOf(gone *helmrelease.UninstallReleaseResponse, namespace string) (release.Removed, error) {
+	if gone == nil || gone.Release == nil {
+		return release.Removed{}, nil
+	}
+	parsed, err := documents([]byte(gone.Release.Manifest))
+	if err != nil {
+		return release.Removed{}, fmt.Errorf("reading the manifest: %w", err)
+	}
+	var removed release.Removed
+	for _, object := range parsed {
+		policy := strings.ToLower(strings.TrimSpace(object.GetAnnotations()[kube.ResourcePolicyAnno]))
+		if policy == kube.KeepPolicy {
+			removed.Kept = append(removed.Kept, identify(object, namespace).Key())
+		}
+	}
+	return removed, nil
+}
+
+// forget removes the record of a release with its history, oldest first, and
+// touches nothing else. It reads no record, so that a damaged one can go too.
+func (c *Client) forget(ctx context.Context, observed release.Observed) error {
+	secrets, err := c.secrets(observed.Namespace)
+	if err != nil {
+		return err
+	}
+	selector := labels.SelectorFromSet(labels.Set{labelOwner: helmOwner, labelName: observed.Release}).String()
+	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
+	}
+	slices.SortFunc(history.Items, func(a, b metav1.PartialObjectMetadata) int {
+		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)
+	})
+	for _, record := range history.Items {
+		if err := secrets.Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the record %s: %w", record.Name, err)
+		}
+	}
+	return nil
+}
