@@ -53,6 +53,18 @@ type Exec struct {
 	Env        map[string]string
 }
 
+// IsSecret says whether a connection holds something that must not be stored. The
+// environment of a command counts: credentials are handed on there.
+func (c Connection) IsSecret() bool {
+	return c.Token != "" || c.Password != "" || c.ClientKey != "" || c.Kubeconfig != "" || hasUser(c.ProxyURL) ||
+		(c.Exec != nil && len(c.Exec.Env) > 0)
+}
+
+func hasUser(address string) bool {
+	parsed, err := url.Parse(address)
+	return address != "" && (err != nil || parsed.User != nil)
+}
+
 // ConnectionError says what is wrong with one setting of a connection.
 type ConnectionError struct {
 	Attribute string

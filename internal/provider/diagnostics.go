@@ -86,7 +86,8 @@ func advice(err error) string {
 	)
 	switch {
 	case errors.As(err, &unreachable):
-		return "Bring the cluster back, or take it out of the target's rules, and apply again."
+		return "Bring the cluster back, or take it out of the target's rules, and apply again. " +
+			"If it is gone for good, take its entry out of the provider and set on_missing = \"forget\"."
 	case errors.As(err, &denied):
 		return "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."
 	case errors.As(err, &foreign):

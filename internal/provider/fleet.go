@@ -45,6 +45,10 @@ type fleet struct {
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
+
+	mu sync.Mutex
+	// recalled are clusters that clusters holds no longer, by name.
+	recalled map[string]*member
 }
 
 // member is one entry of clusters: facts, and a connection that is made once.
@@ -54,6 +58,8 @@ type member struct {
 	factsUnknown      bool
 	connection        kube.Connection
 	connectionUnknown bool
+	// uid is the identity that the cluster must have, "" for any.
+	uid string
 
 	once   sync.Once
 	client *clusterClient
@@ -103,10 +109,23 @@ func (e *unknownConnectionError) Error() string {
 	return fmt.Sprintf("the connection of cluster %s is not known yet", e.name)
 }
 
+// unusableConnectionError says that a connection cannot be made from what is given,
+// such as a kubeconfig file that is not there.
+type unusableConnectionError struct {
+	name string
+	err  error
+}
+
+func (e *unusableConnectionError) Error() string {
+	return fmt.Sprintf("reading the connection of cluster %s: %v", e.name, e.err)
+}
+
+func (e *unusableConnectionError) Unwrap() error { return e.err }
+
 // connect finds a cluster's client. It reads kubeconfig files and dials nothing.
 func (f *fleet) connect(name string) (*clusterClient, error) {
-	found, ok := f.clusters[name]
-	if !ok {
+	found := f.member(name)
+	if found == nil {
 		return nil, &MissingClusterError{Name: name, Known: slices.Sorted(maps.Keys(f.clusters))}
 	}
 	if found.connectionUnknown {
@@ -115,10 +134,10 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 	found.once.Do(func() {
 		connection, err := kube.New(found.connection)
 		if err != nil {
-			found.err = fmt.Errorf("reading the connection of cluster %s: %w", name, err)
+			found.err = &unusableConnectionError{name: name, err: err}
 			return
 		}
-		found.client = &clusterClient{name: name, kube: connection, helm: helm.New(connection, connection, f.charts), charts: f.charts}
+		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts), charts: f.charts}
 	})
 	return found.client, found.err
 }
@@ -140,6 +159,7 @@ func (f *fleet) facts() (known []target.Cluster, unknown []string) {
 // gives errors their type.
 type clusterClient struct {
 	name   string
+	uid    string // that the cluster must have, "" for any
 	kube   *kube.Client
 	helm   *helm.Client
 	charts *helm.Charts
@@ -161,6 +181,9 @@ func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
 	uid, err := c.kube.UID(ctx)
 	if err != nil && !kube.IsDenied(err) {
 		return release.Snapshot{}, kube.Classify(c.name, err)
+	}
+	if c.uid != "" && uid != c.uid {
+		return release.Snapshot{}, &OtherClusterError{Name: c.name}
 	}
 	return release.Snapshot{UID: uid, Releases: releases}, nil
 }

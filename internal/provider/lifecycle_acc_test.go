@@ -109,35 +109,3 @@ func TestAccForeignRelease(t *testing.T) {
 	second.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
-
-// Nothing is left by accident: a rule that stops matching, or a cluster whose
-// entry is gone.
-func TestAccGuards(t *testing.T) {
-	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
-	one := s.bundle("one", "x")
-	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
-	w.apply(t)
-
-	off := `on = "no"`
-	w.configure(t, s.provider("", off, off), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "nothing would be left", "allow_empty = true")
-
-	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "cluster b is gone from the provider's clusters", `on_missing = "forget"`)
-
-	w.configure(t, s.provider(`on_missing = "forget"`, on), one, target("", "fleet_bundle.one.bundles"))
-	w.apply(t)
-	s.expectReleases(t, 1, "one")
-	w.expectEmptyPlan(t)
-
-	// The forgotten release is still marked as this target's, so the entry can
-	// come back.
-	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
-	w.apply(t)
-	w.configure(t, s.provider("", off, off), one, target("allow_empty = true", "fleet_bundle.one.bundles"))
-	w.apply(t)
-	s.expectNothing(t, 0)
-	s.expectNothing(t, 1)
-	w.expectEmptyPlan(t)
-}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -111,32 +113,41 @@ func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 	}
 }
 
-// A cluster gets another name in the provider. For one apply both names are there,
-// and the release is handed over, not removed.
+// A cluster gets another name in the provider, at once or with both names there
+// for one apply: the release is handed over, not removed.
 func TestAccClusterRenamed(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
-	provider := func(entries map[string]string) string {
-		var block strings.Builder
-		for name, wanted := range entries {
-			fmt.Fprintf(&block, "    %s = { config_path = %q, config_context = %q, labels = { on = %q } }\n", name, s.env.Kubeconfig(), s.env.Contexts()[0], wanted)
-		}
-		return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, block.String())
+	tests := map[string][]map[string]string{
+		"at once":                    {{"b": "yes"}},
+		"with both names in between": {{"a": "no", "b": "yes"}, {"b": "yes"}},
 	}
-	configure := func(entries map[string]string) {
-		w.configure(t, provider(entries), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+			configure := func(entries map[string]string) {
+				var block strings.Builder
+				for name, wanted := range entries {
+					fmt.Fprintf(&block, "    %s = { config_path = %q, config_context = %q, labels = { on = %q } }\n", name, s.env.Kubeconfig(), s.env.Contexts()[0], wanted)
+				}
+				provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, block.String())
+				w.configure(t, provider, s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+			}
+			configure(map[string]string{"a": "yes"})
+			w.apply(t)
+			before := s.releases(t, 0)
+			for _, entries := range steps {
+				configure(entries)
+				w.apply(t)
+			}
+			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+				t.Errorf("releases (-before +after):\n%s", diff)
+			}
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			s.expectReleases(t, 0)
+		})
 	}
-	configure(map[string]string{"a": "yes"})
-	w.apply(t)
-	configure(map[string]string{"b": "yes"})
-	w.fail(t, []string{"plan"}, "cluster a is gone")
-	configure(map[string]string{"a": "no", "b": "yes"})
-	w.apply(t)
-	s.expectReleases(t, 0, "one")
-	configure(map[string]string{"b": "yes"})
-	w.expectEmptyPlan(t)
-	w.run(t, "destroy", "-auto-approve")
-	s.expectReleases(t, 0)
 }
 
 // What a Secret holds shows in no error and no state, whichever way a chart fails

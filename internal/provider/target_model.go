@@ -20,21 +20,23 @@ import (
 )
 
 type targetModel struct {
-	Name              types.String   `tfsdk:"name"`
-	Bundles           types.List     `tfsdk:"bundles"`
-	Targets           types.List     `tfsdk:"targets"`
-	Wait              types.Bool     `tfsdk:"wait"`
-	DeploymentTimeout types.String   `tfsdk:"deployment_timeout"`
-	MaxHistory        types.Int64    `tfsdk:"max_history"`
-	TakeOwnership     types.Bool     `tfsdk:"take_ownership"`
-	AllowEmpty        types.Bool     `tfsdk:"allow_empty"`
-	PlanObjects       types.Bool     `tfsdk:"plan_objects"`
-	ID                types.String   `tfsdk:"id"`
-	Deployments       types.Map      `tfsdk:"deployments"`
-	Objects           types.Map      `tfsdk:"objects"`
-	Summary           types.String   `tfsdk:"summary"`
-	ReadyClusters     types.String   `tfsdk:"ready_clusters"`
-	Timeouts          timeouts.Value `tfsdk:"timeouts"`
+	Name               types.String   `tfsdk:"name"`
+	Bundles            types.List     `tfsdk:"bundles"`
+	Targets            types.List     `tfsdk:"targets"`
+	Wait               types.Bool     `tfsdk:"wait"`
+	DeploymentTimeout  types.String   `tfsdk:"deployment_timeout"`
+	MaxHistory         types.Int64    `tfsdk:"max_history"`
+	TakeOwnership      types.Bool     `tfsdk:"take_ownership"`
+	AllowEmpty         types.Bool     `tfsdk:"allow_empty"`
+	MaxRemovals        types.String   `tfsdk:"max_removals"`
+	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
+	PlanObjects        types.Bool     `tfsdk:"plan_objects"`
+	ID                 types.String   `tfsdk:"id"`
+	Deployments        types.Map      `tfsdk:"deployments"`
+	Objects            types.Map      `tfsdk:"objects"`
+	Summary            types.String   `tfsdk:"summary"`
+	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
+	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 }
 
 type ruleModel struct {

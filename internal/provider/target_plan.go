@@ -28,6 +28,9 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		// A note about a replacement that was not carried out must not hold back a
 		// removal.
 		resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+		var state targetModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		state.guardDestroy(&resp.Diagnostics)
 		return
 	}
 	if r.fleet == nil {
@@ -46,6 +49,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	known := versions{} // What Create gets beside the state, too.
 	if !creating {
 		known = readVersions(ctx, req.Private, &resp.Diagnostics)
+		r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	}
 	wanted, reason := r.wanted(ctx, &plan, known, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -207,11 +211,7 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	compared := compare(wanted, prior, plan.remarks(before))
 	counts := compared.counts()
 	compared.remove = r.forgetMissing(name, compared.remove, diags)
-	if len(wanted) == 0 && len(prior) > 0 && !plan.AllowEmpty.ValueBool() && !plan.AllowEmpty.IsUnknown() {
-		diags.AddAttributeError(path.Root("targets"), "Target "+name+": nothing would be left",
-			fmt.Sprintf("No cluster is matched or there are no bundles, so all %d deployments would be removed. "+
-				"Set allow_empty = true if that is meant.", len(prior)))
-	}
+	plan.guardRemovals(counts.Removed, len(prior), len(wanted), diags)
 	warnPaused(name, wanted, diags)
 	r.checkConnections(compared, diags)
 	if diags.HasError() {

@@ -18,6 +18,21 @@ const (
 	clustersKey  = "clusters"
 )
 
+// remembered is what a target keeps beside its state.
+type remembered struct {
+	versions    versions
+	uids        map[string]string // identities of clusters
+	connections connections
+}
+
+func readRemembered(ctx context.Context, private privateReader, diags *diag.Diagnostics) remembered {
+	return remembered{
+		versions:    readVersions(ctx, private, diags),
+		uids:        readClusters(ctx, private, diags),
+		connections: readConnections(ctx, private, diags),
+	}
+}
+
 // createLeg is what the plan of a create leaves for the Delete that may come
 // before it. Terraform replaces a tainted target by Delete and Create, and a
 // target is tainted whenever one of its deployments failed at first. That

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -89,6 +88,16 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"allow_empty": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Allow a change that leaves no deployment at all. Default `false`: a selector that stops matching is more often a mistake.",
+			},
+			"max_removals": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How many deployments a change may remove: a number, or a percentage of those there are, such as `10%`. " +
+					"More is an error while planning. Default: any number. Does not concern the destruction of the target.",
+				Validators: []validator.String{removals()},
+			},
+			"deletion_protection": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Make it an error to plan the destruction of the target. To destroy it, first apply `false`. Default `false`.",
 			},
 			"plan_objects": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -181,7 +190,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	plan.ID = types.StringValue(rand.Text())
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	// What is true is saved whether all of it was wanted or not.
-	if r.apply(ctx, &plan, &targetModel{}, versions{}, nil, resp.Private, &resp.Diagnostics) {
+	if r.apply(ctx, &plan, &targetModel{}, remembered{}, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -201,6 +210,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
+	r.fleet.rememberConnections(ctx, readConnections(ctx, req.Private, &resp.Diagnostics), resp.Private, records, &resp.Diagnostics)
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		state.setRecords(observation.Records)
@@ -221,9 +231,9 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	known := readVersions(ctx, req.Private, &resp.Diagnostics)
-	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
-	if r.apply(ctx, &plan, &prior, known, uids, resp.Private, &resp.Diagnostics) {
+	known := readRemembered(ctx, req.Private, &resp.Diagnostics)
+	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
+	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -239,6 +249,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
+	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
@@ -260,6 +271,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
 		Remove: removals, Prior: records, Settings: settings,
 	})
+	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
 	if len(outcome.Failures) == 0 {
 		return
@@ -279,9 +291,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 
 // apply brings the clusters from what was before to plan and fills in what is
 // true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known versions, uids map[string]string, private privateWriter, diags *diag.Diagnostics) bool {
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, plan, known, diags)
+	wanted, reason := r.wanted(ctx, plan, known.versions, diags)
 	settings := plan.settings(diags)
 	if diags.HasError() {
 		return false
@@ -301,19 +313,21 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
 		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
-		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: uids,
+		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
 	logPanics(ctx, outcome.Failures)
+	r.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
 	addNotices(diags, name, outcome.Notices)
-	rememberVersions(ctx, private, known, outcome.Versions, wanted, diags)
+	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
 
 	records := outcome.Records
 	for key := range change.keep {
 		records[key] = prior[key]
 	}
 	plan.setRecords(records)
+	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())
 	}
@@ -336,34 +350,6 @@ func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome)
 		})
 	}
 	return failures
-}
-
-// forgetMissing takes deployments on clusters that the provider no longer knows
-// out of those to be removed, or reports them, as on_missing says.
-func (r *targetResource) forgetMissing(name string, removals []deploy.Key, diags *diag.Diagnostics) []deploy.Key {
-	if r.fleet.clustersUnknown {
-		return removals
-	}
-	var found []deploy.Key
-	missing := map[string]bool{}
-	for _, key := range removals {
-		if _, ok := r.fleet.clusters[key.Cluster]; ok {
-			found = append(found, key)
-			continue
-		}
-		missing[key.Cluster] = true
-	}
-	for _, cluster := range slices.Sorted(maps.Keys(missing)) {
-		if r.fleet.onMissing == forgetMissing {
-			diags.AddWarning(fmt.Sprintf("Target %s: deployments on cluster %s are forgotten", name, cluster),
-				"The provider's clusters no longer hold it and on_missing is \"forget\": the deployments leave the state and stay on the cluster.")
-			continue
-		}
-		diags.AddAttributeError(path.Root("targets"), fmt.Sprintf("Target %s: cluster %s is gone from the provider's clusters", name, cluster),
-			"It still has deployments of this target, and without its connection they cannot be removed. "+
-				"Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.")
-	}
-	return found
 }
 
 // expectsNoAnswer says whether it is known why a cluster cannot be asked: it is

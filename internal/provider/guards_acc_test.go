@@ -1,0 +1,155 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+const off = `on = "no"`
+
+// A change that removes more than it may is an error while planning; a
+// destruction is not held back by that.
+func TestAccMaxRemovals(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	one := s.bundle("one", "x")
+	w.configure(t, s.provider("", on, on, on), one, target("max_removals = 1", "fleet_bundle.one.bundles"))
+	w.apply(t)
+
+	w.configure(t, s.provider("", on, off, off), one, target("max_removals = 1", "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"plan", "-input=false"}, "2 deployments would be removed", `max_removals = "1" allows 1 of 3`)
+	w.configure(t, s.provider("", on, off, off), one, target(`max_removals = "34%"`, "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"plan", "-input=false"}, `max_removals = "34%" allows 1 of 3`)
+	w.configure(t, s.provider("", on, off, off), one, target(`max_removals = "few"`, "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"plan", "-input=false"}, "must be a number of deployments or a percentage")
+	w.configure(t, s.provider("", on, off, off), one, target(`max_removals = "70%"`, "fleet_bundle.one.bundles"))
+	w.apply(t)
+	s.expectNothing(t, 1)
+	s.expectNothing(t, 2)
+	w.configure(t, s.provider("", on), one, target("max_removals = 0", "fleet_bundle.one.bundles"))
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
+func TestAccDeletionProtection(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	one := s.bundle("one", "x")
+	w.configure(t, s.provider("", on), one, target("deletion_protection = true", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	before := s.releases(t, 0)
+	w.fail(t, []string{"destroy", "-auto-approve"}, "Target all is protected from deletion", "deletion_protection = false")
+	w.configure(t, s.provider("", on), one)
+	w.fail(t, []string{"plan", "-input=false"}, "Target all is protected from deletion")
+	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+		t.Errorf("releases (-before +after):\n%s", diff)
+	}
+	w.configure(t, s.provider("", on), one, target("deletion_protection = false", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
+// A rule that stops matching removes everything only when that is allowed.
+func TestAccAllowEmpty(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	one := s.bundle("one", "x")
+	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	w.configure(t, s.provider("", off, off), one, target("", "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"plan", "-input=false"}, "nothing would be left", "allow_empty = true")
+	w.configure(t, s.provider("", off, off), one, target("allow_empty = true", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	s.expectNothing(t, 0)
+	s.expectNothing(t, 1)
+	w.expectEmptyPlan(t)
+}
+
+// A cluster leaves the provider together with its deployments: what needs no
+// stored secret to be reached is cleaned up in the same apply.
+func TestAccClusterEntryRemoved(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	s := newSite(t, env)
+	one := s.bundle("one", "x")
+	byToken := func(provider string) string {
+		cluster := env.Cluster(1)
+		if cluster.Token() == "" {
+			t.Skip("the cluster of this context is not reached by a token")
+		}
+		entry := fmt.Sprintf("t = { host = %q, cluster_ca_certificate = <<-CA\n%sCA\n token = %q, labels = { on = \"yes\" } }\n",
+			cluster.Host(), string(cluster.CACertificate()), cluster.Token())
+		return strings.Replace(provider, "clusters = {", "clusters = {\n"+entry, 1)
+	}
+
+	t.Run("by context", func(t *testing.T) {
+		w := newWorkspace(t)
+		w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
+		w.apply(t)
+		w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
+		if diff := cmp.Diff([]string{"- b/one"}, w.plannedChanges(t)); diff != "" {
+			t.Errorf("planned (-want +got):\n%s", diff)
+		}
+		w.run(t, "apply", "-input=false", "tfplan")
+		s.expectNothing(t, 1)
+		w.expectEmptyPlan(t)
+		// The entry goes with the target.
+		w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
+		w.apply(t)
+		w.configure(t, s.provider("", ""))
+		w.apply(t)
+		s.expectNothing(t, 0)
+		s.expectNothing(t, 1)
+	})
+	t.Run("by token", func(t *testing.T) {
+		w := newWorkspace(t)
+		w.configure(t, byToken(s.provider("", on)), one, target("", "fleet_bundle.one.bundles"))
+		w.apply(t)
+		w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
+		w.fail(t, []string{"plan", "-input=false"}, "cluster t is gone from the provider's clusters", `on_missing = "forget"`)
+		w.configure(t, s.provider(`on_missing = "forget"`, on), one, target("", "fleet_bundle.one.bundles"))
+		w.apply(t)
+		s.expectReleases(t, 1, "one")
+		w.expectEmptyPlan(t)
+		// The forgotten release still carries this target's mark, so the entry can
+		// come back.
+		w.configure(t, byToken(s.provider("", on)), one, target("", "fleet_bundle.one.bundles"))
+		w.apply(t)
+		w.run(t, "destroy", "-auto-approve")
+		s.expectNothing(t, 0)
+		s.expectNothing(t, 1)
+	})
+}
+
+// A cluster that is gone for good, and whose entry is gone as well, is forgotten
+// on purpose only.
+func TestAccClusterGoneForGood(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t, 2)
+	s, w := newSite(t, env), newWorkspace(t)
+	one := s.bundle("one", "x")
+	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
+	w.apply(t)
+	stop(t, env.Cluster(1))
+	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not answer", `on_missing = "forget"`)
+	if _, left := w.states(t)["b/one"]; !left {
+		t.Error("b/one was forgotten by accident")
+	}
+	w.configure(t, s.provider(`on_missing = "forget"`, on), one, target("", "fleet_bundle.one.bundles"))
+	if output := unwrapped(w.run(t, "apply", "-auto-approve", "-input=false")); !strings.Contains(output, "deployments on cluster b are forgotten") {
+		t.Errorf("nothing says that they are forgotten:\n%s", output)
+	}
+	if _, left := w.states(t)["b/one"]; left {
+		t.Error("b/one was not forgotten")
+	}
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
