@@ -20,7 +20,7 @@ const (
 	labelRevision = labelPrefix + "revision"
 	// Terms, joined by "_"; always written, since Helm hands labels on to the
 	// next revision.
-	labelTerms = labelPrefix + "terms"
+	labelTerms   = labelPrefix + "terms"
 	labelAccount = labelPrefix + "service-account"
 )
 

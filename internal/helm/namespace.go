@@ -150,7 +150,9 @@ func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Inter
 	if err != nil {
 		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
 	}
-	if err := op.client.WaitForDelete(gone, timeout); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := op.client.waiter.WaitGone(ctx, gone); err != nil {
 		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
 	}
 	return nil

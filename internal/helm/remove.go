@@ -45,7 +45,9 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 		return release.Removed{}, err
 	}
 	op.records.hold = func() error { return op.client.waitErr }
-	op.records.edit = func(manifest string) (string, error) { return op.removable(manifest, observed.Namespace, removal.Spare) }
+	op.records.edit = func(manifest string) (string, error) {
+		return op.removable(manifest, observed.Namespace, removal.Spare)
+	}
 	uninstall := action.NewUninstall(op.config)
 	uninstall.Wait = true
 	uninstall.Timeout = removal.Timeout

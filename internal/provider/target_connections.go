@@ -63,7 +63,7 @@ func (f *fleet) rememberConnections(ctx context.Context, known connections, afte
 	if maps.EqualFunc(now, known, func(a, b kube.Connection) bool { return reflect.DeepEqual(a, b) }) {
 		return
 	}
-	raw, err := json.Marshal(now)
+	raw, err := json.Marshal(now) //nolint:gosec // connections with a password or another secret are not among them
 	if err != nil {
 		diags.AddError("Cannot store how clusters are reached", sentence(err))
 		return
