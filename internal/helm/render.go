@@ -16,13 +16,17 @@ import (
 // install gives, unless Irreproducible says otherwise: then templates read what
 // only the cluster or the moment can tell. The rendering is repeated with other
 // capabilities and as an upgrade, so that a difference shows whatever causes it.
+// A release that no cluster could store is a *TooLargeError.
 func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
 		name, version, err := c.Describe(d)
 		return release.Rendering{Chart: name, Version: version, Irreproducible: "its values come from " + sources[0].String() + " on the cluster"}, err
 	}
-	first, err := c.renderWith(d, capabilitySets()[0])
+	first, err := c.renderWith(d, capabilitySets()[0].place())
 	if err != nil {
+		return release.Rendering{}, err
+	}
+	if err := c.checkSize(d, first, capabilitySets()[0].place()); err != nil {
 		return release.Rendering{}, err
 	}
 	listed, err := listObjects(first.objects, d.Namespace, d.Digest)
@@ -38,7 +42,7 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if rendering.Irreproducible != "" {
 		return rendering, nil
 	}
-	second, err := c.renderWith(d, capabilitySets()[1])
+	second, err := c.renderWith(d, capabilitySets()[1].place())
 	if err != nil || !equality.Semantic.DeepEqual(first.objects, second.objects) {
 		rendering.Irreproducible = "its templates give another result on another cluster"
 	}
@@ -104,13 +108,18 @@ func capabilitySets() [2]capabilitySet {
 	}
 }
 
-// renderWith renders the objects that stand in the manifest of a release.
-func (c *Charts) renderWith(d target.Deployment, set capabilitySet) (rendered, error) {
+// place is a cluster with these capabilities. Whether a chart fits the version of a
+// cluster shows when it is installed.
+func (s capabilitySet) place() place {
 	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = set.kubeVersion
-	capabilities.APIVersions = append(capabilities.APIVersions, set.apiVersions...)
-	// Whether a chart fits the version of a cluster shows when it is installed.
-	made, err := c.render(d, place{capabilities: capabilities, revision: 1, upgrade: set.upgrade, anyVersion: true})
+	capabilities.KubeVersion = s.kubeVersion
+	capabilities.APIVersions = append(capabilities.APIVersions, s.apiVersions...)
+	return place{capabilities: capabilities, revision: 1, upgrade: s.upgrade, anyVersion: true}
+}
+
+// renderWith renders the objects that stand in the manifest of a release.
+func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
+	made, err := c.render(d, p)
 	if err != nil {
 		return rendered{}, err
 	}
