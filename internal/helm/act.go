@@ -84,7 +84,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.EnableDNS = !options.DisableDNS
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
-	install.PostRenderer = learning{redactor: op.redactor, next: postRendererFor(d)}
+	install.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
 	if len(loaded.CRDObjects()) > 0 {
 		defer c.forgetCapabilities()
 	}
@@ -158,7 +158,7 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = labelsOf(w.Mark)
-	upgrade.PostRenderer = learning{redactor: op.redactor, next: postRendererFor(d)}
+	upgrade.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
 	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, values(d))
 	if err != nil {
 		return release.Written{}, op.explain("upgrading", d, err)

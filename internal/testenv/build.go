@@ -93,6 +93,7 @@ func controlPlaneModule(root string) (buildModule, error) {
 				"kustomize/stage/pod/fast/pod-ready.yaml",
 				"kustomize/stage/pod/fast/pod-complete.yaml",
 				"kustomize/stage/pod/fast/pod-delete.yaml",
+				"kustomize/stage/pod/chaos/pod-container-running-failed.yaml", // On request, by a label.
 			},
 		}},
 	}, nil

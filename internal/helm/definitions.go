@@ -1,0 +1,158 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/postrender"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// definer is a post-renderer that makes custom resource definitions ahead of the
+// resources of their kinds. Helm wants to know all kinds of a manifest before it
+// makes the first object, so that a definition and a resource of its kind could
+// not come side by side. What is made here carries the release's name, and Helm
+// takes it from there.
+type definer struct {
+	//nolint:containedctx // a post-renderer is handed none; it lives for one operation
+	ctx     context.Context
+	client  *Client
+	op      *operation
+	d       target.Deployment
+	timeout time.Duration
+	next    postrender.PostRenderer
+}
+
+func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	if r.next != nil {
+		var err error
+		if rendered, err = r.next.Run(rendered); err != nil {
+			return nil, err
+		}
+	}
+	if !bytes.Contains(rendered.Bytes(), []byte(crdKind)) {
+		return rendered, nil
+	}
+	objects, err := documents(rendered.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
+	}
+	needed, err := r.neededNow(objects)
+	if err != nil || len(needed) == 0 {
+		return rendered, err
+	}
+	return rendered, r.define(needed)
+}
+
+// neededNow are the definitions among objects whose kinds other objects have and
+// the cluster does not know.
+func (r definer) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	used := sets.New[schema.GroupKind]()
+	for _, object := range objects {
+		used.Insert(object.GroupVersionKind().GroupKind())
+	}
+	var needed []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() != crdKind {
+			continue
+		}
+		defined := definedKind(object)
+		if !used.Has(defined) {
+			continue
+		}
+		_, err := mapper.RESTMapping(defined)
+		if meta.IsNoMatchError(err) {
+			needed = append(needed, object.DeepCopy())
+		} else if err != nil {
+			return nil, fmt.Errorf("looking for the kind %s: %w", defined.Kind, err)
+		}
+	}
+	return needed, nil
+}
+
+// definedKind is the kind that a definition defines.
+func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
+	text := func(path ...string) string {
+		found, _, err := unstructured.NestedString(definition.Object, path...)
+		if err != nil {
+			return ""
+		}
+		return found
+	}
+	return schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}
+}
+
+// define makes definitions and returns when their kinds are served.
+func (r definer) define(definitions []*unstructured.Unstructured) error {
+	for _, definition := range definitions {
+		addTo(definition.GetAnnotations, definition.SetAnnotations, map[string]string{
+			"meta.helm.sh/release-name": r.d.Release, "meta.helm.sh/release-namespace": r.d.Namespace,
+		})
+		addTo(definition.GetLabels, definition.SetLabels, map[string]string{"app.kubernetes.io/managed-by": "Helm"})
+	}
+	manifest, err := join(definitions)
+	if err != nil {
+		return err
+	}
+	built, err := r.op.client.Build(strings.NewReader(manifest), false)
+	if err != nil {
+		return fmt.Errorf("reading custom resource definitions: %w", err)
+	}
+	if _, err := r.op.client.Create(built); err != nil {
+		return fmt.Errorf("making custom resource definitions: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
+	defer cancel()
+	if err := r.op.client.waiter.WaitReady(ctx, built, false); err != nil {
+		return fmt.Errorf("waiting for custom resource definitions: %w", err)
+	}
+	r.client.forgetCapabilities()
+	return r.waitServed(ctx, definitions)
+}
+
+// waitServed returns when discovery tells of the kinds, which is a moment after
+// their definitions are established.
+func (r definer) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
+	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	const pause = 100 * time.Millisecond
+	for _, definition := range definitions {
+		defined := definedKind(definition)
+		err := wait.PollUntilContextCancel(ctx, pause, true, func(context.Context) (bool, error) {
+			_, err := mapper.RESTMapping(defined)
+			if meta.IsNoMatchError(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for the kind %s to be served: %w", defined.Kind, err)
+		}
+	}
+	return nil
+}
+
+func addTo(get func() map[string]string, set func(map[string]string), more map[string]string) {
+	all := get()
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, more)
+	set(all)
+}
