@@ -26,7 +26,7 @@ func TestAccLargestRelease(t *testing.T) {
 		noise := make([]byte, size/2)
 		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // content for a test
 		for i := range noise {
-			noise[i] = byte(random.Uint32())
+			noise[i] = byte(random.UintN(256)) //nolint:gosec // below 256
 		}
 		d := o.deployment("big", "v1-a", configMapFile("small"), fleetyaml.Options{})
 		d.Bundle = &bundle.Bundle{Name: "big", Content: "largest " + strconv.Itoa(size), Files: []bundle.File{
