@@ -46,6 +46,7 @@ type fleet struct {
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
+	rota    rota
 }
 
 // member is one entry of clusters: facts, and a connection that is made once.

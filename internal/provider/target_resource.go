@@ -119,8 +119,14 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 					"Secrets show a hash of the deployment instead. Unknown while planning where a chart can render differently tomorrow or on another cluster.",
 			},
 			"summary": schema.StringAttribute{
-				Computed:            true,
-				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`.",
+				Computed: true,
+				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`. " +
+					"Deployments that were left as they are although something else is wanted are named at its end: `+2 ~1 -3 =494, 5 held`.",
+			},
+			"stages": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "The order of the last change in words, as `dependsOn` and `rolloutStrategy` make it: what is deployed after what, if all goes well, " +
+					"and what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows.",
 			},
 			"ready_clusters": schema.StringAttribute{
 				Computed:            true,
@@ -181,7 +187,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	plan.ID = types.StringValue(rand.Text())
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	// What is true is saved whether all of it was wanted or not.
-	if r.apply(ctx, &plan, &targetModel{}, versions{}, nil, resp.Private, &resp.Diagnostics) {
+	if r.apply(ctx, &plan, &targetModel{}, memory{}, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -221,9 +227,12 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	known := readVersions(ctx, req.Private, &resp.Diagnostics)
-	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
-	if r.apply(ctx, &plan, &prior, known, uids, resp.Private, &resp.Diagnostics) {
+	known := memory{
+		versions: readVersions(ctx, req.Private, &resp.Diagnostics),
+		uids:     readClusters(ctx, req.Private, &resp.Diagnostics),
+		needs:    readNeeds(ctx, req.Private, &resp.Diagnostics),
+	}
+	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -258,7 +267,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	holder := state.holder(r.fleet.owner)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
-		Remove: removals, Prior: records, Settings: settings,
+		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
 	})
 	if len(outcome.Failures) == 0 {
 		return
@@ -276,11 +285,19 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
+// memory is what a target knows beside its state.
+type memory struct {
+	versions versions
+	uids     map[string]string
+	// needs are the bundles that each bundle was deployed after.
+	needs map[string][]string
+}
+
 // apply brings the clusters from what was before to plan and fills in what is
 // true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known versions, uids map[string]string, private privateWriter, diags *diag.Diagnostics) bool {
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known memory, private privateWriter, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, plan, known, diags)
+	wanted, reason := r.wanted(ctx, plan, known.versions, diags)
 	settings := plan.settings(diags)
 	if diags.HasError() {
 		return false
@@ -292,6 +309,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	change := compare(wanted, prior, plan.remarks(before))
 	counts := change.counts()
 	change.remove = r.forgetMissing(name, change.remove, diags)
+	addPlanFailures(diags, name, change.faults)
 	if diags.HasError() {
 		return false
 	}
@@ -299,13 +317,14 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	holder := plan.holder(r.fleet.owner)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
-		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
-		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: uids,
+		Write: change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
+		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
 	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
-	rememberVersions(ctx, private, known, outcome.Versions, wanted, diags)
+	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
+	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
 
 	records := outcome.Records
 	for key := range change.keep {
@@ -315,6 +334,9 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())
 	}
+	if plan.Stages.IsUnknown() {
+		plan.Stages = types.StringValue(change.stages)
+	}
 	return true
 }
 
@@ -323,9 +345,13 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 // then says what is there, and this error says why.
 func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
 	var failures []deploy.Failure
+	failed := map[deploy.Key]bool{}
+	for _, failure := range outcome.Failures {
+		failed[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
+	}
 	for key, objects := range planned {
 		record, ok := outcome.Records[key]
-		if !ok || !record.State.Settled() || maps.Equal(record.Objects, objects) {
+		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
 			continue
 		}
 		failures = append(failures, deploy.Failure{

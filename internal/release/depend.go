@@ -67,7 +67,7 @@ func resolve(steps []Step) dependencies {
 				found.needs[i] = append(found.needs[i], need{steps: met, accepted: accepted})
 			case entry.Selector == nil:
 				found.outside[i] = append(found.outside[i], Outside{Bundle: entry.Name, AcceptedStates: accepted})
-			default:
+			case step.Change:
 				found.faults[i] = &UnmetSelectorError{Bundle: entry.Name, Selector: selectorText(compiled[entry.Selector])}
 			}
 		}
