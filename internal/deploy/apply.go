@@ -3,7 +3,6 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,8 +29,13 @@ type Request struct {
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
-	// Remove are the deployments to uninstall.
+	// Beside are the other wanted deployments: as they should be, or held. They are not
+	// written, but others can depend on them and share a rollout with them.
+	Beside []release.Step
+	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
+	// depends on, which are removed after it.
 	Remove []Key
+	Needs  map[string][]string
 	// Prior is what was known before of any of them.
 	Prior map[Key]Record
 	// Keep are deployments in Prior that stay as they are, and UIDs the identities of
@@ -69,41 +73,29 @@ type Outcome struct {
 // Versions says which revision of an object values came from.
 type Versions = map[target.Reference]string
 
-// Apply carries a request out, cluster by cluster in parallel. A failure
-// concerns one deployment; the others go on. When ctx ends nothing new is
-// started, and what runs is brought to an end.
+// Apply carries a request out, on all clusters in parallel but for what the order of
+// its deployments says. A failure concerns one deployment and what has to come after
+// it; the others go on. When ctx ends nothing new is started, and what runs is brought
+// to an end.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
-	work := request.byCluster()
-	var sights panorama
-	sights.expect(len(work))
-	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
-	outcomes := make(chan Outcome, len(work))
-	var running sync.WaitGroup
-	for cluster, part := range work {
-		running.Go(func() {
-			seen := e.sight(ctx, cluster)
-			sights.add(cluster, seen)
-			// No write waits for another cluster's answer. Only a removal has to know
-			// whether that is the same cluster under another name.
-			claimed := func() map[string]bool { return claims()[request.identity(cluster, sights.all())] }
-			outcomes <- e.applyCluster(ctx, seen, part, claimed)
+	results := &results{prior: request.Prior, records: map[Key]Record{}}
+	visits := e.visits(request, results)
+	var removing sync.WaitGroup
+	for _, v := range visits {
+		removing.Go(func() {
+			v.look(ctx)
+			v.writes.Wait()
+			v.removeAll(ctx)
 		})
 	}
-	running.Wait()
-	close(outcomes)
-
-	total := Outcome{Records: map[Key]Record{}, Versions: map[string]Versions{}}
-	for outcome := range outcomes {
-		maps.Copy(total.Records, outcome.Records)
-		maps.Copy(total.Versions, outcome.Versions)
-		total.Failures = append(total.Failures, outcome.Failures...)
-		total.Notices = append(total.Notices, outcome.Notices...)
-	}
-	slices.SortFunc(total.Failures, compareFailures)
-	slices.SortFunc(total.Notices, func(a, b Notice) int {
+	conduct(ctx, request, visits)
+	removing.Wait()
+	outcome := results.outcome()
+	slices.SortFunc(outcome.Failures, compareFailures)
+	slices.SortFunc(outcome.Notices, func(a, b Notice) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
 	})
-	return total
+	return outcome
 }
 
 // identity is what tells one cluster from another: its UID, or its name when that is
@@ -133,42 +125,32 @@ func (r Request) claims(sights map[string]sight) map[string]map[string]bool {
 	return claims
 }
 
-func (r Request) byCluster() map[string]Request {
-	parts := map[string]Request{}
-	part := func(cluster string) Request {
-		if found, ok := parts[cluster]; ok {
-			return found
-		}
-		fresh := r
-		fresh.Write, fresh.Remove = nil, nil
-		return fresh
-	}
+// steps are all wanted deployments, those to be written first.
+func (r Request) steps() []release.Step {
+	steps := make([]release.Step, 0, len(r.Write)+len(r.Beside))
 	for _, d := range r.Write {
-		changed := part(d.Cluster)
-		changed.Write = append(changed.Write, d)
-		parts[d.Cluster] = changed
+		steps = append(steps, release.Step{Deployment: d, State: string(r.Prior[keyOf(d)].State), Change: true})
 	}
-	for _, key := range r.Remove {
-		changed := part(key.Cluster)
-		changed.Remove = append(changed.Remove, key)
-		parts[key.Cluster] = changed
-	}
-	return parts
+	return append(steps, r.Beside...)
 }
 
 func (s Settings) write(d target.Deployment, mark release.Mark) release.Write {
-	timeout := s.Timeout
-	if d.Options.Helm != nil && d.Options.Helm.TimeoutSeconds > 0 {
-		timeout = time.Duration(d.Options.Helm.TimeoutSeconds) * time.Second
-	}
 	return release.Write{
 		Mark:          mark,
 		Wait:          s.Wait,
-		Timeout:       timeout,
+		Timeout:       s.timeout(d),
 		MaxHistory:    s.MaxHistory,
 		TakeOwnership: s.TakeOwnership,
 		Description:   s.Description(d),
 	}
+}
+
+// timeout is how long a deployment may take to get ready.
+func (s Settings) timeout(d target.Deployment) time.Duration {
+	if d.Options.Helm != nil && d.Options.Helm.TimeoutSeconds > 0 {
+		return time.Duration(d.Options.Helm.TimeoutSeconds) * time.Second
+	}
+	return s.Timeout
 }
 
 func recordOf(d target.Deployment, written release.Written) Record {

@@ -156,3 +156,25 @@ func fold(prior Record, observed release.Observed, own release.Mark) Record {
 	}
 	return record
 }
+
+// Snapshots looks at clusters. Those that cannot be asked are missing in the answer.
+func (e *Engine) Snapshots(ctx context.Context, clusters []string) map[string]release.Snapshot {
+	var (
+		mu      sync.Mutex
+		looking sync.WaitGroup
+	)
+	found := map[string]release.Snapshot{}
+	for _, name := range clusters {
+		looking.Go(func() {
+			_, snapshot, err := e.look(ctx, name)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = snapshot
+		})
+	}
+	looking.Wait()
+	return found
+}

@@ -65,6 +65,16 @@ func (r *results) untouched(key Key, doing string, err error) {
 	r.failed(key, doing, err, &prior)
 }
 
+// held notes a deployment that was not begun. What is known of it is as good as before.
+func (r *results) held(key Key, doing string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	if prior, ok := r.prior[key]; ok {
+		r.records[key] = prior
+	}
+}
+
 // failed notes a failure and what is there now, nil for nothing.
 func (r *results) failed(key Key, doing string, err error, left *Record) {
 	r.mu.Lock()

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,10 +13,16 @@ import (
 
 // visit is the part of a request that concerns one cluster.
 type visit struct {
-	engine   *Engine
-	request  Request
-	cluster  Cluster
-	snapshot release.Snapshot
+	engine  *Engine
+	request Request
+	name    string
+	// remove are the deployments to uninstall there, after all writes came to an end.
+	remove []Key
+	writes sync.WaitGroup
+	// looked is closed once the cluster was looked at; seen is what was seen then.
+	looked chan struct{}
+	seen   sight
+	sights *panorama
 	// written are the releases that this request writes there, by release.Key, and
 	// claimed all that the cluster is to have, under whatever name. It waits until
 	// all clusters have been looked at.
@@ -24,33 +31,40 @@ type visit struct {
 	results *results
 }
 
-// applyCluster writes first and removes afterwards.
-func (e *Engine) applyCluster(ctx context.Context, seen sight, request Request, claimed func() map[string]bool) Outcome {
-	results := &results{prior: request.Prior, records: map[Key]Record{}}
-	if seen.err != nil {
-		for _, d := range request.Write {
-			results.untouched(keyOf(d), "looking at the cluster before deploying", seen.err)
+// visits makes the visits that a request needs, by cluster.
+func (e *Engine) visits(request Request, results *results) map[string]*visit {
+	visits, sights := map[string]*visit{}, &panorama{}
+	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
+	to := func(cluster string) *visit {
+		if visits[cluster] == nil {
+			visits[cluster] = &visit{
+				engine: e, request: request, name: cluster, looked: make(chan struct{}), sights: sights,
+				written: map[string]bool{}, results: results,
+				// No write waits for another cluster's answer. Only a removal has to know
+				// whether that is the same cluster under another name.
+				claimed: func() map[string]bool { return claims()[request.identity(cluster, sights.all())] },
+			}
 		}
-		for _, key := range request.Remove {
-			results.untouched(key, "looking at the cluster before removing", seen.err)
-		}
-		return results.outcome()
+		return visits[cluster]
 	}
-	v := &visit{engine: e, request: request, cluster: seen.cluster, snapshot: seen.snapshot, written: map[string]bool{}, claimed: claimed, results: results}
 	for _, d := range request.Write {
+		v := to(d.Cluster)
 		v.written[release.Key(d.Namespace, d.Release)] = true
+		v.writes.Add(1)
 	}
-	var writing sync.WaitGroup
-	for _, d := range request.Write {
-		writing.Go(func() { v.write(ctx, d) })
-	}
-	writing.Wait()
-	var removing sync.WaitGroup
 	for _, key := range request.Remove {
-		removing.Go(func() { v.remove(ctx, key) })
+		v := to(key.Cluster)
+		v.remove = append(v.remove, key)
 	}
-	removing.Wait()
-	return results.outcome()
+	sights.expect(len(visits))
+	return visits
+}
+
+// look looks at the cluster before anything is done there.
+func (v *visit) look(ctx context.Context) {
+	v.seen = v.engine.sight(ctx, v.name)
+	v.sights.add(v.name, v.seen)
+	close(v.looked)
 }
 
 // sight is what was seen of a cluster.
@@ -106,37 +120,38 @@ func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapsh
 	return cluster, snapshot, err
 }
 
-func (v *visit) write(ctx context.Context, d target.Deployment) {
+// write carries out one deployment and answers its record, nil when it failed.
+func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	key := keyOf(d)
 	done, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
-		return
+		return nil
 	}
 	defer done()
 
 	d, err = v.pinned(ctx, d)
 	if err != nil {
 		v.results.untouched(key, "reading the objects that values come from", err)
-		return
+		return nil
 	}
 	prior, had := v.request.Prior[key]
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
-	observed := v.snapshot.Find(d.Namespace, d.Release)
+	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
 	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, d.Bundle.Name, d.Digest)
 	mark.Terms = release.TermsOf(d)
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
-		return
+		return nil
 	}
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
-	written, err := v.cluster.Write(ctx, action, d, observed, write)
+	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
 	if err != nil {
 		v.results.failed(key, action.Doing(), err, v.truth(ctx, d, prior, moved))
-		return
+		return nil
 	}
 	record := recordOf(d, written)
 	if moved {
@@ -145,10 +160,11 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 			// the next apply takes up where this one stopped.
 			record.Release, record.Namespace, record.State = prior.Release, prior.Namespace, status.ErrApplied
 			v.results.failed(key, "removing the release it moved from", err, &record)
-			return
+			return nil
 		}
 	}
 	v.results.succeeded(key, record)
+	return &record
 }
 
 // pinned settles the digest of a deployment whose values come from objects that
@@ -157,7 +173,7 @@ func (v *visit) pinned(ctx context.Context, d target.Deployment) (target.Deploym
 	if !d.Unpinned {
 		return d, nil
 	}
-	versions, err := v.cluster.Versions(ctx, d.References())
+	versions, err := v.seen.cluster.Versions(ctx, d.References())
 	if err != nil {
 		return d, err
 	}
@@ -171,7 +187,7 @@ func (v *visit) removeOld(ctx context.Context, key Key, prior Record, mark relea
 	if v.written[release.Key(prior.Namespace, prior.Release)] {
 		return nil
 	}
-	old, err := v.cluster.Release(ctx, prior.Namespace, prior.Release)
+	old, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)
 	if err != nil {
 		return err
 	}
@@ -182,40 +198,78 @@ func (v *visit) removeOld(ctx context.Context, key Key, prior Record, mark relea
 	for object := range written.Rendering.Hashes() {
 		spare[object] = true
 	}
-	removed, err := v.cluster.Uninstall(ctx, *old, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
+	removed, err := v.seen.cluster.Uninstall(ctx, *old, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
 	v.results.left(key, removed)
 	return err
 }
 
-func (v *visit) remove(ctx context.Context, key Key) {
+// removeAll removes in reverse: a bundle goes after those that depend on it.
+func (v *visit) removeAll(ctx context.Context) {
+	if v.seen.err != nil {
+		for _, key := range v.remove {
+			v.results.untouched(key, "looking at the cluster before removing", v.seen.err)
+		}
+		return
+	}
+	bundles, gone, kept := make([]string, len(v.remove)), map[string]chan struct{}{}, &sync.Map{}
+	for i, key := range v.remove {
+		bundles[i], gone[key.Bundle] = key.Bundle, make(chan struct{})
+	}
+	before := release.BeforeRemoval(bundles, v.request.Needs)
+	var removing sync.WaitGroup
+	for _, key := range v.remove {
+		removing.Go(func() {
+			defer close(gone[key.Bundle])
+			for _, dependant := range before[key.Bundle] {
+				<-gone[dependant]
+			}
+			for _, dependant := range before[key.Bundle] {
+				if _, failed := kept.Load(dependant); failed {
+					kept.Store(key.Bundle, true)
+					v.results.held(key, "removing", &release.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
+					return
+				}
+			}
+			if !v.uninstall(ctx, key) {
+				kept.Store(key.Bundle, true)
+			}
+		})
+	}
+	removing.Wait()
+}
+
+// uninstall removes one deployment and says whether it is gone, or not ours any more.
+func (v *visit) uninstall(ctx context.Context, key Key) bool {
 	const doing = "removing"
 	prior := v.request.Prior[key]
 	if v.claimed()[release.Key(prior.Namespace, prior.Release)] {
-		return // Another deployment answers for it now, whether it came out well or not.
+		return true // Another deployment answers for it now, whether it came out well or not.
 	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, doing, err)
-		return
+		return false
 	}
 	defer done()
 	// The record is read again right before it is removed: another instance
 	// may have taken the release over since the cluster was looked at.
-	observed, err := v.cluster.Release(ctx, prior.Namespace, prior.Release)
+	observed, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)
 	if err != nil {
 		v.results.untouched(key, doing, err)
-		return
+		return false
 	}
 	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, key.Bundle, prior.Digest)
 	if release.DecideRemoval(mark, observed) != release.Uninstall {
-		return // Nothing of ours is there.
+		return true // Nothing of ours is there.
 	}
-	removed, err := v.cluster.Uninstall(ctx, *observed, release.Removal{Timeout: v.request.Settings.Timeout})
+	removed, err := v.seen.cluster.Uninstall(ctx, *observed, release.Removal{Timeout: v.request.Settings.Timeout})
 	v.results.left(key, removed)
 	if err != nil {
 		prior.State = status.ErrApplied
 		v.results.failed(key, doing, err, &prior)
+		return false
 	}
+	return true
 }
 
 // truth finds out what a failed write left behind; nil when nothing is there.
@@ -235,7 +289,7 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
 	}
-	observed, err := v.cluster.Release(ctx, d.Namespace, d.Release)
+	observed, err := v.seen.cluster.Release(ctx, d.Namespace, d.Release)
 	if err != nil {
 		return &left
 	}

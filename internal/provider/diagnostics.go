@@ -73,6 +73,9 @@ func causeText(err error) string {
 	if denied, ok := errors.AsType[*status.DeniedError](err); ok {
 		return fmt.Sprintf("the cluster refuses the request (%v)", denied.Err)
 	}
+	if held, ok := errors.AsType[*release.HeldError](err); ok {
+		return held.Reason
+	}
 	return err.Error()
 }
 
@@ -83,6 +86,8 @@ func advice(err error) string {
 		denied      *status.DeniedError
 		foreign     *release.ForeignError
 		missing     *MissingClusterError
+		lacking     *release.MissingDependencyError
+		held        *release.HeldError
 	)
 	switch {
 	case errors.As(err, &unreachable):
@@ -94,6 +99,10 @@ func advice(err error) string {
 		return "Set take_ownership = true on the target to take the release over, or choose another release name."
 	case errors.As(err, &missing):
 		return "Put the cluster's entry back for one apply, or set on_missing = \"forget\" on the provider."
+	case errors.As(err, &lacking):
+		return "Add that bundle to the target, or deploy it by another target of the same owner and name that one in depends_on."
+	case errors.As(err, &held):
+		return "Correct what holds it up and apply again: the next apply goes on where this one stopped."
 	}
 	return "Correct the cause and apply again: only what failed is tried again."
 }
@@ -118,6 +127,9 @@ func addFailures(diags *diag.Diagnostics, name string, outcome deploy.Outcome) {
 		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, keysOf(cause.failures))
 		if count := len(cause.failures); count > 1 {
 			summary = fmt.Sprintf("Target %s: %d deployments failed", name, count)
+		}
+		if _, held := errors.AsType[*release.HeldError](first.Err); held {
+			summary = fmt.Sprintf("Target %s: held: %s", name, keysOf(cause.failures))
 		}
 		detail := fmt.Sprintf("Deployments: %s\n\nCause: %s\n\nNow: %s\n\nNext: %s",
 			keysOf(cause.failures), cause.text, now(cause.failures, outcome.Records), advice(first.Err))

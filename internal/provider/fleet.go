@@ -45,6 +45,7 @@ type fleet struct {
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
+	rota    rota
 
 	mu sync.Mutex
 	// recalled are clusters that clusters holds no longer, by name.

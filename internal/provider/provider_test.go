@@ -114,9 +114,10 @@ func TestCompare(t *testing.T) {
 		"changed by somebody":       {wanted: one(same), prior: before(func(r *deploy.Record) { r.State, r.Digest = status.Modified, "" }), want: "+0 ~1 -0 =0"},
 		"cut short before":          {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.WaitApplied }), want: "+0 ~1 -0 =0"},
 		"all to be marked anew":     {wanted: one(same), prior: before(asIs), remark: true, want: "+0 ~1 -0 =0"},
-		"paused and changed":        {wanted: one(func(d *target.Deployment) { d.Paused, d.Digest = true, "x" }), prior: before(asIs), want: "+0 ~0 -0 =1"},
-		"paused and not there yet":  {wanted: one(func(d *target.Deployment) { d.Paused = true }), want: "+0 ~0 -0 =0"},
-		"paused and to be marked":   {wanted: one(func(d *target.Deployment) { d.Paused = true }), prior: before(asIs), remark: true, want: "+0 ~0 -0 =1"},
+		"paused and changed":        {wanted: one(func(d *target.Deployment) { d.Paused, d.Digest = true, "x" }), prior: before(asIs), want: "+0 ~0 -0 =1, 1 held"},
+		"paused and not there yet":  {wanted: one(func(d *target.Deployment) { d.Paused = true }), want: "+0 ~0 -0 =0, 1 held"},
+		"paused and to be marked":   {wanted: one(func(d *target.Deployment) { d.Paused = true }), prior: before(asIs), remark: true, want: "+0 ~0 -0 =1, 1 held"},
+		"paused and as wanted":      {wanted: one(func(d *target.Deployment) { d.Paused = true }), prior: before(asIs), want: "+0 ~0 -0 =1"},
 		"another cluster, same key": {wanted: one(func(d *target.Deployment) { d.Cluster = "b" }), prior: before(asIs), want: "+1 ~0 -1 =0"},
 	}
 	for name, test := range tests {

@@ -35,6 +35,7 @@ type targetModel struct {
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`
 	Summary            types.String   `tfsdk:"summary"`
+	Stages             types.String   `tfsdk:"stages"`
 	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 }

@@ -58,9 +58,10 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if reason != "" {
 		leg.Unknown = true
 		plan.setUnknown()
+		r.fleet.rota.plan(plan.Name.ValueString(), nil)
 	} else {
 		leg.Wanted = releasesOf(wanted)
-		r.planChange(&plan, &prior, creating, wanted, &resp.Diagnostics)
+		r.planChange(ctx, &plan, &prior, creating, wanted, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -75,6 +76,7 @@ func (m *targetModel) setUnknown() {
 	m.Deployments = types.MapUnknown(deploymentType())
 	m.Objects = types.MapUnknown(objectsType())
 	m.Summary = types.StringUnknown()
+	m.Stages = types.StringUnknown()
 	m.ReadyClusters = types.StringUnknown()
 }
 
@@ -157,10 +159,20 @@ type change struct {
 	remove []deploy.Key
 	keep   map[deploy.Key]bool
 	added  int
+
+	// beside are the wanted deployments that are not written, and held those of them
+	// that are not as wanted. faults are those that can never be written.
+	beside       []release.Step
+	held, faults []deploy.Failure
+	// stages is the order in words, needs what bundles depend on, and outside what
+	// deployments to be written depend on beyond this target.
+	stages  string
+	needs   map[string][]string
+	outside map[deploy.Key][]release.Outside
 }
 
 func (c change) counts() status.Changes {
-	return status.Changes{Added: c.added, Changed: len(c.write) - c.added, Removed: len(c.remove), Kept: len(c.keep)}
+	return status.Changes{Added: c.added, Changed: len(c.write) - c.added, Removed: len(c.remove), Kept: len(c.keep), Held: len(c.held)}
 }
 
 // remarks says whether every release has to be looked at again, although
@@ -171,29 +183,45 @@ func (m *targetModel) remarks(before *targetModel) bool {
 }
 
 // compare keeps a deployment whose digest is as wanted and whose last operation
-// came to an end, unless all have to be marked again. What is paused stays as it
-// is, and is not begun.
+// came to an end, unless all have to be marked again. What the order of deployments
+// holds stays as it is, and is not begun.
 func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, remark bool) change {
-	compared := change{keep: map[deploy.Key]bool{}}
+	compared := change{keep: map[deploy.Key]bool{}, outside: map[deploy.Key][]release.Outside{}}
+	steps := make([]release.Step, len(wanted))
 	there := map[deploy.Key]bool{}
-	for _, d := range wanted {
-		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+	for i, d := range wanted {
+		key := keyOf(d)
 		there[key] = true
 		record, had := prior[key]
-		if d.Paused {
-			if had {
-				compared.keep[key] = true
+		asWanted := had && !remark && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled()
+		steps[i] = release.Step{Deployment: d, State: string(record.State), Change: !asWanted}
+	}
+	order := release.NewOrder(steps)
+	outlook := release.Foresee(order)
+	compared.stages, compared.needs = outlook.Text, order.Needs()
+	for i, step := range steps {
+		key := keyOf(step.Deployment)
+		_, had := prior[key]
+		failure := deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: outlook.Held[i]}
+		step.Held = outlook.Held[i]
+		switch {
+		case order.Faults()[i] != nil:
+			failure.Err = order.Faults()[i]
+			compared.faults = append(compared.faults, failure)
+		case step.Held != nil:
+			compared.held = append(compared.held, failure)
+		case step.Change:
+			compared.write = append(compared.write, step.Deployment)
+			compared.outside[key] = order.Outside(i)
+			if !had {
+				compared.added++
 			}
 			continue
 		}
-		if had && !remark && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
+		compared.beside = append(compared.beside, step)
+		if had {
 			compared.keep[key] = true
-			continue
 		}
-		if !had {
-			compared.added++
-		}
-		compared.write = append(compared.write, d)
 	}
 	for key := range prior {
 		if !there[key] {
@@ -203,16 +231,22 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 	return compared
 }
 
+func keyOf(d target.Deployment) deploy.Key {
+	return deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+}
+
 // planChange fills in the computed attributes of a plan whose wanted deployments
 // are known.
-func (r *targetResource) planChange(plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
+func (r *targetResource) planChange(ctx context.Context, plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	prior := before.records()
 	compared := compare(wanted, prior, plan.remarks(before))
 	counts := compared.counts()
 	compared.remove = r.forgetMissing(name, compared.remove, diags)
 	plan.guardRemovals(counts.Removed, len(prior), len(wanted), diags)
-	warnPaused(name, wanted, diags)
+	r.fleet.rota.plan(name, compared.brings())
+	warnHeld(name, compared.held, diags)
+	addPlanFailures(diags, name, compared.faults)
 	r.checkConnections(compared, diags)
 	if diags.HasError() {
 		return
@@ -242,6 +276,9 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 		}
 	}
 	addPlanFailures(diags, name, failures)
+	if !diags.HasError() {
+		r.checkOutside(ctx, name, wanted, compared, diags)
+	}
 	if plan.PlanObjects.ValueBool() {
 		warnIrreproducible(name, moody, diags)
 	}
@@ -253,9 +290,9 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	case plan.PlanObjects.ValueBool():
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
-	plan.Summary, plan.ReadyClusters = before.Summary, before.ReadyClusters
+	plan.Summary, plan.Stages, plan.ReadyClusters = before.Summary, before.Stages, before.ReadyClusters
 	if creating || counts.Any() {
-		plan.Summary = types.StringValue(counts.String())
+		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.stages)
 		plan.ReadyClusters = types.StringUnknown()
 	}
 }
@@ -267,20 +304,6 @@ func warnIrreproducible(name string, causes map[string][]string, diags *diag.Dia
 		diags.AddWarning("Target "+name+": objects are known only after the apply",
 			"Rendered again, or on the cluster, this chart can give something else: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
 				"\n\nTheir hashes in objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
-	}
-}
-
-// warnPaused names the deployments that are held.
-func warnPaused(name string, wanted []target.Deployment, diags *diag.Diagnostics) {
-	var held []string
-	for _, d := range wanted {
-		if d.Paused {
-			held = append(held, d.Key())
-		}
-	}
-	if len(held) > 0 {
-		diags.AddWarning("Target "+name+": deployments are held",
-			"These bundles are paused, so their deployments stay as they are: "+strings.Join(held, ", ")+".")
 	}
 }
 

@@ -128,8 +128,14 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 					"Secrets show a hash of the deployment instead. Unknown while planning where a chart can render differently tomorrow or on another cluster.",
 			},
 			"summary": schema.StringAttribute{
-				Computed:            true,
-				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`.",
+				Computed: true,
+				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`. " +
+					"Deployments that were left as they are although something else is wanted are named at its end: `+2 ~1 -3 =494, 5 held`.",
+			},
+			"stages": schema.StringAttribute{
+				Computed: true,
+				MarkdownDescription: "The order of the last change in words, as `dependsOn` and `rolloutStrategy` make it: what is deployed after what, if all goes well, " +
+					"and what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows.",
 			},
 			"ready_clusters": schema.StringAttribute{
 				Computed:            true,
@@ -269,7 +275,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	holder := state.holder(r.fleet.owner)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
-		Remove: removals, Prior: records, Settings: settings,
+		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
@@ -305,6 +311,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	change := compare(wanted, prior, plan.remarks(before))
 	counts := change.counts()
 	change.remove = r.forgetMissing(name, change.remove, diags)
+	addPlanFailures(diags, name, change.faults)
 	if diags.HasError() {
 		return false
 	}
@@ -312,7 +319,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	holder := plan.holder(r.fleet.owner)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
-		Write: change.write, Remove: change.remove, Prior: prior, Settings: settings,
+		Write: change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
 	logPanics(ctx, outcome.Failures)
@@ -321,6 +328,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	addFailures(diags, name, outcome)
 	addNotices(diags, name, outcome.Notices)
 	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
+	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
 
 	records := outcome.Records
 	for key := range change.keep {
@@ -331,6 +339,9 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())
 	}
+	if plan.Stages.IsUnknown() {
+		plan.Stages = types.StringValue(change.stages)
+	}
 	return true
 }
 
@@ -339,9 +350,13 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 // then says what is there, and this error says why.
 func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
 	var failures []deploy.Failure
+	failed := map[deploy.Key]bool{}
+	for _, failure := range outcome.Failures {
+		failed[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
+	}
 	for key, objects := range planned {
 		record, ok := outcome.Records[key]
-		if !ok || !record.State.Settled() || maps.Equal(record.Objects, objects) {
+		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
 			continue
 		}
 		failures = append(failures, deploy.Failure{

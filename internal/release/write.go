@@ -1,6 +1,10 @@
 package release
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Write says how a revision is written.
 type Write struct {
@@ -43,6 +47,22 @@ func (s Snapshot) Find(namespace, name string) *Observed {
 		return nil
 	}
 	return &observed
+}
+
+// Of are the releases of a bundle that an owner has, whichever of its targets made
+// them, sorted by namespace and name.
+func (s Snapshot) Of(owner, bundle string) []Observed {
+	wanted := NewMark(owner, "", "", bundle, "")
+	var found []Observed
+	for _, observed := range s.Releases {
+		if observed.Mark.Owner == wanted.Owner && observed.Mark.Bundle == wanted.Bundle && observed.Status != StatusUninstalled {
+			found = append(found, observed)
+		}
+	}
+	slices.SortFunc(found, func(a, b Observed) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Release, b.Release))
+	})
+	return found
 }
 
 // Key names a release on its cluster.

@@ -64,12 +64,19 @@ func ReadyClusters(states map[string][]State) string {
 // Changes counts what a change does to deployments.
 type Changes struct {
 	Added, Changed, Removed, Kept int
+	// Held are deployments that are not as wanted and are left so. Those that are there
+	// count as kept, too.
+	Held int
 }
 
 // Any says whether anything changes.
 func (c Changes) Any() bool { return c.Added+c.Changed+c.Removed > 0 }
 
-// String is the short form shown in plans: "+2 ~1 -3 =494".
+// String is the short form shown in plans: "+2 ~1 -3 =494", or "+2 ~1 -3 =494, 5 held".
 func (c Changes) String() string {
-	return fmt.Sprintf("+%d ~%d -%d =%d", c.Added, c.Changed, c.Removed, c.Kept)
+	text := fmt.Sprintf("+%d ~%d -%d =%d", c.Added, c.Changed, c.Removed, c.Kept)
+	if c.Held > 0 {
+		text += fmt.Sprintf(", %d held", c.Held)
+	}
+	return text
 }

@@ -66,6 +66,17 @@ func (m criteria) matchGroup(name string, set labels.Set) bool {
 	return (m.group == "" || m.group == name) && (m.groupSelector == nil || m.groupSelector.Matches(set))
 }
 
+// matching are the indices of the criteria that match the cluster.
+func matching(all []criteria, c *candidate) []int {
+	var indices []int
+	for i, criteria := range all {
+		if criteria.match(c) {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
 // candidate is a cluster with what is worked out once for all bundles.
 type candidate struct {
 	Cluster

@@ -154,6 +154,7 @@ type plan struct {
 	customizations []*fleetyaml.Customization
 	criteria       []criteria // Of customizations, by index.
 	overrides      []criteria // Of OverrideTargets, by index.
+	partitions     []criteria // Of the rollout strategy, by index.
 	functions      *template.Template
 	// variants are the merged options, by the customizations that matched.
 	variants map[string]*variant
@@ -189,6 +190,16 @@ func newPlan(b *bundle.Bundle, functions *template.Template) (*plan, error) {
 			return nil, fmt.Errorf("override target %d: %w", i+1, err)
 		}
 		p.overrides = append(p.overrides, compiled)
+	}
+	if b.Definition.RolloutStrategy == nil {
+		return p, nil
+	}
+	for i, partition := range b.Definition.RolloutStrategy.Partitions {
+		compiled, err := compile(partition.Criteria)
+		if err != nil {
+			return nil, fmt.Errorf("partition %d of the rollout strategy: %w", i+1, err)
+		}
+		p.partitions = append(p.partitions, compiled)
 	}
 	return p, nil
 }
@@ -244,7 +255,7 @@ func (p *plan) deployment(c *candidate, matched []int) (Deployment, error) {
 	}
 	d := Deployment{
 		Cluster: c.Name, Release: v.release, Namespace: v.namespace, Options: v.options, Digest: v.digest,
-		Bundle: p.bundle, Paused: c.Paused || p.bundle.Definition.Paused,
+		Bundle: p.bundle, Paused: c.Paused || p.bundle.Definition.Paused, Partitions: matching(p.partitions, c),
 	}
 	// A cluster without labels is not templated (Fleet's
 	// internal/cmd/controller/target/builder.go).

@@ -60,6 +60,9 @@ type Deployment struct {
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.
 	Paused bool
+	// Partitions are the indices of the partitions that the bundle's rollout strategy
+	// names and that the cluster is in.
+	Partitions []int
 }
 
 // Key is how a deployment is called in state and messages: "cluster/bundle".

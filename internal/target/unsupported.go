@@ -21,14 +21,12 @@ func (e *UnsupportedError) Error() string {
 // Supported says whether everything that a deployment asks for is acted upon. The
 // error is an *UnsupportedError. Whoever makes an option work deletes its line.
 func (d Deployment) Supported() error {
-	def, o := d.Bundle.Definition, d.Options
+	o := d.Options
 	var asked []string
 	for _, option := range []struct {
 		key   string
 		asked bool
 	}{
-		{"dependsOn", len(def.DependsOn) > 0},
-		{"rolloutStrategy", def.RolloutStrategy != nil},
 		{"correctDrift", o.CorrectDrift != nil && *o.CorrectDrift != fleetyaml.CorrectDrift{}},
 		{"diff", o.Diff != nil && len(o.Diff.ComparePatches) > 0},
 		{"ignore", o.Ignore != nil && len(o.Ignore.Conditions) > 0},

@@ -22,7 +22,7 @@ func TestSupported(t *testing.T) {
 	}{
 		"nothing":                       {text: "helm: {values: {a: 1}}\n"},
 		"asked for with nothing":        {text: "correctDrift: {enabled: false}\ndiff: {}\nignore: {conditions: []}\nkeepResources: false\ndependsOn: []\nnamespaceLabels: {}\n"},
-		"by the bundle":                 {text: "dependsOn: [{name: b}]\nrolloutStrategy: {maxUnavailable: 1}\n", prod: []string{"dependsOn", "rolloutStrategy"}, dev: []string{"dependsOn", "rolloutStrategy"}},
+		"order":                         {text: "dependsOn: [{name: b}]\nrolloutStrategy: {maxUnavailable: 1}\n"},
 		"by one customization":          {text: toDev + "correctDrift: {force: true}\n  diff: {comparePatches: [{kind: A}]}\n", dev: []string{"correctDrift", "diff"}},
 		"by another cluster's":          {text: toDev + "correctDrift: {enabled: true}\n", dev: []string{"correctDrift"}},
 		"by the root, for all clusters": {text: "diff: {comparePatches: [{kind: A}]}\n" + toDev + "namespace: a\n", prod: []string{"diff"}, dev: []string{"diff"}},

@@ -1,0 +1,121 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// watch waits until a deployment is ready that is on the cluster and as it should be,
+// because another one depends on it.
+func (v *visit) watch(ctx context.Context, d target.Deployment) status.State {
+	if v.seen.err != nil {
+		return status.WaitApplied
+	}
+	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
+	if !isThere(observed) {
+		return status.WaitApplied
+	}
+	if v.untilReady(ctx, *observed, v.request.Settings.timeout(d)) != nil {
+		return status.NotReady
+	}
+	return status.Ready
+}
+
+// follow waits until a deployment is ready that was written without waiting, because
+// others wait for it.
+func (v *visit) follow(ctx context.Context, d target.Deployment, record Record) status.State {
+	observed, err := v.seen.cluster.Release(ctx, record.Namespace, record.Release)
+	if err != nil || !isThere(observed) {
+		return record.State
+	}
+	record.State, record.Message = status.Ready, ""
+	if err := v.untilReady(ctx, *observed, v.request.Settings.timeout(d)); err != nil {
+		record.State, record.Message = status.NotReady, status.Message(err.Error())
+	}
+	v.results.succeeded(keyOf(d), record)
+	return record.State
+}
+
+// untilReady looks at a release again and again, and says what was missing at the end.
+func (v *visit) untilReady(ctx context.Context, observed release.Observed, timeout time.Duration) error {
+	const longest = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var last error
+	for delay := 100 * time.Millisecond; ; delay = min(delay*3/2, longest) { //nolint:mnd // half as long again
+		err := v.engine.ready(ctx, v.seen.cluster, observed)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(delay):
+		}
+	}
+}
+
+// has says whether the cluster has what a deployment depends on from elsewhere: a
+// release of the same owner, made by another target.
+func (v *visit) has(ctx context.Context, d target.Deployment, needed release.Outside, known []*bundle.Bundle) error {
+	leaving := map[string]bool{}
+	for _, key := range v.remove {
+		leaving[release.Key(v.request.Prior[key].Namespace, v.request.Prior[key].Release)] = true
+	}
+	found := false
+	for _, observed := range v.seen.snapshot.Of(v.request.Owner, needed.Bundle) {
+		if leaving[release.Key(observed.Namespace, observed.Release)] {
+			continue
+		}
+		found = true
+		state, err := v.stateFor(ctx, observed, needed, v.request.Settings.timeout(d))
+		if err != nil {
+			return err
+		}
+		if !needed.Accepts(string(state)) {
+			return &release.HeldError{Reason: fmt.Sprintf("it depends on bundle %s of another target, which is %s", needed.Bundle, state)}
+		}
+	}
+	if !found {
+		return &release.MissingDependencyError{Bundle: needed.Bundle, Meant: release.Nearest(needed.Bundle, known)}
+	}
+	return nil
+}
+
+// stateFor is how a release is doing to those that depend on it, after it had the
+// time to get ready.
+func (v *visit) stateFor(ctx context.Context, observed release.Observed, needed release.Outside, timeout time.Duration) (status.State, error) {
+	switch {
+	case !observed.Current():
+		return status.Modified, nil
+	case observed.Status == release.StatusFailed:
+		return status.ErrApplied, nil
+	case observed.Status != release.StatusDeployed:
+		return status.WaitApplied, nil
+	case needed.Accepts(string(status.Ready)) && needed.Accepts(string(status.NotReady)):
+		return status.Ready, nil
+	}
+	look := v.untilReady
+	if needed.Accepts(string(status.NotReady)) { // Waiting would only make it ready.
+		look = func(ctx context.Context, observed release.Observed, _ time.Duration) error {
+			return v.engine.ready(ctx, v.seen.cluster, observed)
+		}
+	}
+	err := look(ctx, observed, timeout)
+	switch {
+	case err == nil:
+		return status.Ready, nil
+	case isUnanswered(err):
+		return "", fmt.Errorf("looking at bundle %s, which it depends on: %w", needed.Bundle, err)
+	}
+	return status.NotReady, nil
+}

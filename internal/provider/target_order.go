@@ -1,0 +1,148 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// needsKey is where a target keeps which bundle was deployed after which others, so
+// that it can remove them in reverse when the configuration knows none of them any
+// more.
+const needsKey = "needs"
+
+func readNeeds(ctx context.Context, private privateReader, diags *diag.Diagnostics) map[string][]string {
+	raw, found := private.GetKey(ctx, needsKey)
+	diags.Append(found...)
+	needs := map[string][]string{}
+	if len(raw) == 0 {
+		return needs
+	}
+	if err := json.Unmarshal(raw, &needs); err != nil {
+		diags.AddError("Cannot read the order of the bundles", sentence(err))
+	}
+	return needs
+}
+
+// rememberNeeds stores the order of all bundles that are wanted or still there.
+func rememberNeeds(ctx context.Context, private privateWriter, before, wanted map[string][]string, records map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
+	now := maps.Clone(wanted)
+	for key := range records {
+		if _, ok := wanted[key.Bundle]; !ok && len(before[key.Bundle]) > 0 {
+			now[key.Bundle] = before[key.Bundle]
+		}
+	}
+	if maps.EqualFunc(before, now, slices.Equal[[]string]) {
+		return
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		diags.AddError("Cannot store the order of the bundles", sentence(err))
+		return
+	}
+	diags.Append(private.SetKey(ctx, needsKey, raw)...)
+}
+
+// warnHeld says which deployments the plan leaves as they are, one warning for each
+// cause.
+func warnHeld(name string, held []deploy.Failure, diags *diag.Diagnostics) {
+	for _, cause := range groupByCause(held) {
+		diags.AddWarning("Target "+name+": deployments are held", fmt.Sprintf("Deployments: %s\n\nCause: %s\n\n"+
+			"They are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.", keysOf(cause.failures), cause.text))
+	}
+}
+
+// rota is what the targets of one run bring to clusters, as far as they were planned.
+type rota struct {
+	mu     sync.Mutex
+	brings map[string]map[deploy.Key]bool
+}
+
+// plan notes what a target brings, nil if that is not known yet.
+func (r *rota) plan(name string, keys map[deploy.Key]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.brings == nil {
+		r.brings = map[string]map[deploy.Key]bool{}
+	}
+	r.brings[name] = keys
+}
+
+// mayBring says whether another target than the named one brings a bundle to a
+// cluster, or can.
+func (r *rota) mayBring(name string, key deploy.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other, keys := range r.brings {
+		if other != name && (keys == nil || keys[key]) {
+			return true
+		}
+	}
+	return false
+}
+
+// brings are the deployments that are there after an apply.
+func (c change) brings() map[deploy.Key]bool {
+	keys := maps.Clone(c.keep)
+	for _, d := range c.write {
+		keys[keyOf(d)] = true
+	}
+	return keys
+}
+
+// checkOutside looks for dependencies that this target does not bring. Another target
+// that was planned before can bring them; else the clusters in question are asked, and
+// only one that answers can be found to lack something.
+func (r *targetResource) checkOutside(ctx context.Context, name string, wanted []target.Deployment, compared change, diags *diag.Diagnostics) {
+	missing := map[deploy.Key][]release.Outside{}
+	asked := map[string]bool{}
+	for key, outside := range compared.outside {
+		for _, needed := range outside {
+			if !r.fleet.rota.mayBring(name, deploy.Key{Cluster: key.Cluster, Bundle: needed.Bundle}) {
+				missing[key] = append(missing[key], needed)
+				asked[key.Cluster] = true
+			}
+		}
+	}
+	maps.DeleteFunc(asked, func(cluster string, _ bool) bool { return r.fleet.expectsNoAnswer(cluster) })
+	if len(asked) == 0 {
+		return
+	}
+	snapshots := r.fleet.engine.Snapshots(ctx, slices.Collect(maps.Keys(asked)))
+	var failures []deploy.Failure
+	for _, d := range compared.write {
+		snapshot, answered := snapshots[d.Cluster]
+		for _, needed := range missing[keyOf(d)] {
+			leaves := slices.Contains(compared.remove, deploy.Key{Cluster: d.Cluster, Bundle: needed.Bundle})
+			if answered && (leaves || len(snapshot.Of(r.fleet.owner, needed.Bundle)) == 0) {
+				err := &release.MissingDependencyError{Bundle: needed.Bundle, Meant: release.Nearest(needed.Bundle, bundlesOfAll(wanted))}
+				failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
+			}
+		}
+	}
+	for _, cause := range groupByCause(failures) {
+		diags.AddError("Target "+name+": cannot plan "+keysOf(cause.failures),
+			sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. "+advice(cause.failures[0].Err))
+	}
+}
+
+func bundlesOfAll(deployments []target.Deployment) []*bundle.Bundle {
+	var bundles []*bundle.Bundle
+	for _, d := range deployments {
+		if !slices.Contains(bundles, d.Bundle) {
+			bundles = append(bundles, d.Bundle)
+		}
+	}
+	return bundles
+}

@@ -1,0 +1,102 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Outlook is what an order comes to when every step succeeds.
+type Outlook struct {
+	// Held is why steps that are not as wanted are not begun.
+	Held map[int]error
+	// Text says in words what is begun after what.
+	Text string
+}
+
+// errStuck is for a circle that goes over several clusters: rollout strategies want
+// one order of clusters, and dependencies another.
+var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; let the rollout strategies of these bundles go over the clusters in the same order")
+
+// Foresee carries the order out in thought. Steps that would wait for ever become
+// faults.
+func Foresee(order *Order) Outlook {
+	var stages []string
+	for {
+		begin, _ := order.Next()
+		if len(begin) == 0 {
+			break
+		}
+		if text := order.stage(begin); text != "" {
+			stages = append(stages, text)
+		}
+		for _, i := range begin {
+			order.Settle(i, ready)
+		}
+	}
+	for i, phase := range order.phases {
+		if phase != settled {
+			order.faults[i] = errStuck
+			order.hold(i, errStuck)
+		}
+	}
+	for i, text := range stages {
+		stages[i] = fmt.Sprintf("%d. %s", i+1, text)
+	}
+	if text := order.heldText(); text != "" {
+		stages = append(stages, "Held: "+text)
+	}
+	return Outlook{Held: order.held, Text: strings.Join(stages, "\n")}
+}
+
+// stage words steps that are begun together: "web on a, b (partition canary)".
+func (o *Order) stage(begin []int) string {
+	return o.list(begin, func(i int) string {
+		if r := o.rollouts[i]; r != nil {
+			if p := r.partitionOf(i); p != nil {
+				return " (partition " + p.name + ")"
+			}
+		}
+		return ""
+	})
+}
+
+func (o *Order) heldText() string {
+	var held []int
+	for i := range o.steps {
+		if o.held[i] != nil {
+			held = append(held, i)
+		}
+	}
+	return o.list(held, func(int) string { return "" })
+}
+
+// list puts the steps of each bundle with the same remark together.
+func (o *Order) list(steps []int, remark func(int) string) string {
+	type group struct{ bundle, remark string }
+	clusters := map[group][]string{}
+	var groups []group
+	for _, i := range steps {
+		if !o.steps[i].Change {
+			continue
+		}
+		g := group{o.steps[i].Deployment.Bundle.Name, remark(i)}
+		if clusters[g] == nil {
+			groups = append(groups, g)
+		}
+		clusters[g] = append(clusters[g], o.steps[i].Deployment.Cluster)
+	}
+	slices.SortFunc(groups, func(a, b group) int { return strings.Compare(a.bundle+" "+a.remark, b.bundle+" "+b.remark) })
+	words := make([]string, len(groups))
+	for k, g := range groups {
+		names := slices.Sorted(slices.Values(clusters[g]))
+		const shown = 5
+		on := strings.Join(names, ", ")
+		if len(names) > shown {
+			on = fmt.Sprintf("%d clusters, %s to %s", len(names), names[0], names[len(names)-1])
+		}
+		words[k] = g.bundle + " on " + on + g.remark
+	}
+	return strings.Join(words, "; ")
+}
