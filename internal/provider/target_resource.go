@@ -322,6 +322,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	})
 	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
+	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)
 	addFailures(diags, name, outcome)
 	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
 	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
