@@ -169,6 +169,7 @@ func clusterAttributes() map[string]schema.Attribute {
 		"template_values": schema.StringAttribute{Optional: true, MarkdownDescription: "What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."},
 		"namespace":       providerText("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
 		"display_name":    providerText("A second name by which rules can name the cluster."),
+		"paused":          schema.BoolAttribute{Optional: true, MarkdownDescription: "Hold everything back on this cluster: changes are planned as held, and what is there stays as it is."},
 	}
 }
 

@@ -60,6 +60,7 @@ type clusterModel struct {
 	TemplateValues types.String `tfsdk:"template_values"`
 	Namespace      types.String `tfsdk:"namespace"`
 	DisplayName    types.String `tfsdk:"display_name"`
+	Paused         types.Bool   `tfsdk:"paused"`
 }
 
 type execModel struct {
@@ -165,7 +166,7 @@ func newMember(ctx context.Context, name string, value attr.Value) (*member, dia
 	if diags.HasError() {
 		return entry, diags
 	}
-	entry.factsUnknown = anyUnknown(ctx, model.Labels, model.Annotations, model.TemplateValues, model.Namespace, model.DisplayName)
+	entry.factsUnknown = anyUnknown(ctx, model.Labels, model.Annotations, model.TemplateValues, model.Namespace, model.DisplayName, model.Paused)
 	entry.connectionUnknown = anyUnknown(ctx, model.connectionValues()...)
 	if !entry.factsUnknown {
 		facts, factDiags := model.facts(ctx, name, at)
@@ -240,6 +241,7 @@ func (m clusterModel) facts(ctx context.Context, name string, at path.Path) (tar
 		Name:        name,
 		Namespace:   m.Namespace.ValueString(),
 		DisplayName: m.DisplayName.ValueString(),
+		Paused:      m.Paused.ValueBool(),
 		Labels:      stringMapOf(ctx, m.Labels, &diags),
 		Annotations: stringMapOf(ctx, m.Annotations, &diags),
 	}

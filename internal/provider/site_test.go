@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -37,7 +38,7 @@ func (s *site) forbidPods(t *testing.T, i int) {
 	t.Helper()
 	client := s.client(t, i)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	quota := &corev1.ResourceQuota{
@@ -56,6 +57,14 @@ func (s *site) forbidPods(t *testing.T, i int) {
 		_, counted := found.Status.Hard["pods"]
 		return counted, nil
 	})
+}
+
+// allowPods ends what forbidPods began.
+func (s *site) allowPods(t *testing.T, i int) {
+	t.Helper()
+	if err := s.client(t, i).CoreV1().ResourceQuotas(s.namespace).Delete(t.Context(), "no-pods", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // repeatRevision makes a new revision of a release the way Helm does it for

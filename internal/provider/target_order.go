@@ -63,6 +63,18 @@ func warnHeld(name string, held []deploy.Failure, diags *diag.Diagnostics) {
 	}
 }
 
+// unexpectedlyHeld are the deployments among those held that the plan showed as to be
+// written: it was made without knowing what is there, as that of a replacement is. An
+// error is the only way to say that something else is true than was planned.
+func (m *targetModel) unexpectedlyHeld(held []deploy.Failure, prior map[deploy.Key]deploy.Record) []deploy.Failure {
+	planned := m.records()
+	return slices.DeleteFunc(slices.Clone(held), func(f deploy.Failure) bool {
+		key := deploy.Key{Cluster: f.Cluster, Bundle: f.Bundle}
+		shown, ok := planned[key]
+		return !ok || shown.Digest == prior[key].Digest
+	})
+}
+
 // rota is what the targets of one run bring to clusters, as far as they were planned.
 type rota struct {
 	mu     sync.Mutex

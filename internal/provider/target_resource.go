@@ -325,6 +325,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	logPanics(ctx, outcome.Failures)
 	r.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
+	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)
 	addFailures(diags, name, outcome)
 	addNotices(diags, name, outcome.Notices)
 	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
