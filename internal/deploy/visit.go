@@ -50,6 +50,9 @@ func (e *Engine) applyCluster(ctx context.Context, seen sight, request Request, 
 		removing.Go(func() { v.remove(ctx, key) })
 	}
 	removing.Wait()
+	for _, d := range request.Write {
+		v.sweep(ctx, d)
+	}
 	return results.outcome()
 }
 
@@ -123,7 +126,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 	prior, had := v.request.Prior[key]
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
 	observed := v.snapshot.Find(d.Namespace, d.Release)
-	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, d.Bundle.Name, d.Digest)
+	mark := v.request.mark(d.Bundle.Name, d.Digest)
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
@@ -138,7 +141,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 		return
 	}
 	record := recordOf(d, written)
-	if moved {
+	if moved && !v.isHandedOver(ctx, key.Cluster, prior) {
 		if err := v.removeOld(ctx, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
 			// the next apply takes up where this one stopped.
@@ -190,6 +193,9 @@ func (v *visit) remove(ctx context.Context, key Key) {
 	if v.claimed()[release.Key(prior.Namespace, prior.Release)] {
 		return // Another deployment answers for it now, whether it came out well or not.
 	}
+	if v.isHandedOver(ctx, key.Cluster, prior) {
+		return // Another target takes it; should it fail to, a refresh finds it again.
+	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, doing, err)
@@ -203,7 +209,7 @@ func (v *visit) remove(ctx context.Context, key Key) {
 		v.results.untouched(key, doing, err)
 		return
 	}
-	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, key.Bundle, prior.Digest)
+	mark := v.request.mark(key.Bundle, prior.Digest)
 	if release.DecideRemoval(mark, observed) != release.Uninstall {
 		return // Nothing of ours is there.
 	}
