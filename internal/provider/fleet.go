@@ -46,6 +46,12 @@ type fleet struct {
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
+
+	// workspace is that of the state of all targets of this provider.
+	workspace   string
+	claims      claims
+	successions successions
+	uids        sync.Map // name of a cluster -> its UID, as far as it was seen
 }
 
 // member is one entry of clusters: facts, and a connection that is made once.
@@ -70,7 +76,7 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
+	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public, workspace: workspace()}
 	f.git = git.New(git.Config{Credentials: s.credentials, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)

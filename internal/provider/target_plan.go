@@ -42,6 +42,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	defer r.fleet.claims.begin()()
 	leg := createLeg{Planned: creating, Target: plan.Name.ValueString()}
 	known := versions{} // What Create gets beside the state, too.
 	if !creating {
@@ -56,6 +57,10 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		plan.setUnknown()
 	} else {
 		leg.Wanted = releasesOf(wanted)
+		if !creating {
+			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
+		}
+		r.fleet.claim(plan.Name.ValueString(), prior.ID.ValueString(), req.Config, wanted, &resp.Diagnostics)
 		r.planChange(&plan, &prior, creating, wanted, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
