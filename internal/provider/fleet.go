@@ -77,6 +77,7 @@ func newFleet(s settings) (*fleet, error) {
 		return nil, err
 	}
 	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public, workspace: workspace()}
+	f.claims.ledger = newLedger(f.workspace, s.owner)
 	f.git = git.New(git.Config{Credentials: s.credentials, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)

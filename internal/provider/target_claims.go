@@ -20,10 +20,11 @@ import (
 // as they have been planned. A plan runs in one process and an apply in another, in
 // which Terraform plans each target again right before it applies it. So a plan sees
 // two targets that want one release, whichever is planned first; and an apply sees
-// that a release which leaves one target is wanted by another, unless that one has to
-// wait for the first (depends_on, or -parallelism=1), as nothing of a plan reaches
-// the apply but what concerns the same target.
+// that a release which leaves one target is wanted by another that it has begun to
+// plan. Of those that it comes to only later the ledger of the plan tells.
 type claims struct {
+	ledger ledger
+
 	mu sync.Mutex
 	// planning are the plans of targets that have begun and not ended, and settled is
 	// closed when there is none.
@@ -105,25 +106,41 @@ func (c *claims) add(name string, wants claim, same func(a, b string) bool) (con
 		c.byTarget = map[string]claim{}
 	}
 	c.byTarget[name] = wants
+	c.ledger.note(name, wants.releases)
 	slices.SortFunc(conflicts, func(a, b conflict) int { return cmp.Or(cmp.Compare(a.ours, b.ours), cmp.Compare(a.theirs, b.theirs)) })
 	return conflicts, namesake
 }
 
-// wantedByAnother answers the target other than name that wants a release.
-func (c *claims) wantedByAnother(name string, wanted claimed, same func(a, b string) bool) (string, bool) {
+// drop notes that a target wants nothing any more, or that it is not known what.
+func (c *claims) drop(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byTarget, name)
+	c.ledger.note(name, nil)
+}
+
+// wantedByAnother says whether a target other than name wants a release.
+func (c *claims) wantedByAnother(name string, wanted claimed, same func(a, b string) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for target, claim := range c.byTarget {
-		if target == name {
-			continue
-		}
 		for theirs := range claim.releases {
-			if theirs.release == wanted.release && same(theirs.cluster, wanted.cluster) {
-				return target, true
+			if target != name && theirs.release == wanted.release && same(theirs.cluster, wanted.cluster) {
+				return true
 			}
 		}
 	}
-	return "", false
+	for target, noted := range c.ledger.read() {
+		if _, planned := c.byTarget[target]; planned || target == name {
+			continue
+		}
+		for cluster, releases := range noted.Releases {
+			if same(cluster, wanted.cluster) && slices.Contains(releases, wanted.release) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // handOver waits for the plans under way and says whether another target wants a
@@ -134,8 +151,7 @@ func (f *fleet) handOver(name string) func(ctx context.Context, cluster, uid, na
 		if uid != "" {
 			f.uids.Store(cluster, uid)
 		}
-		_, wanted := f.claims.wantedByAnother(name, claimed{cluster: cluster, release: release.Key(namespace, releaseName)}, f.sameCluster)
-		return wanted
+		return f.claims.wantedByAnother(name, claimed{cluster: cluster, release: release.Key(namespace, releaseName)}, f.sameCluster)
 	}
 }
 

@@ -28,6 +28,10 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		// A note about a replacement that was not carried out must not hold back a
 		// removal.
 		resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+		var gone targetModel
+		if resp.Diagnostics.Append(req.State.Get(ctx, &gone)...); r.fleet != nil {
+			r.fleet.claims.drop(gone.Name.ValueString())
+		}
 		return
 	}
 	if r.fleet == nil {
@@ -55,13 +59,17 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if reason != "" {
 		leg.Unknown = true
 		plan.setUnknown()
+		r.fleet.claims.drop(plan.Name.ValueString())
 	} else {
 		leg.Wanted = releasesOf(wanted)
 		if !creating {
+			if !prior.Name.Equal(plan.Name) {
+				r.fleet.claims.drop(prior.Name.ValueString())
+			}
 			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
 		}
 		r.fleet.claim(plan.Name.ValueString(), prior.ID.ValueString(), req.Config, wanted, &resp.Diagnostics)
-		r.planChange(&plan, &prior, creating, wanted, &resp.Diagnostics)
+		r.planChange(ctx, &plan, &prior, creating, wanted, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -206,7 +214,7 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 
 // planChange fills in the computed attributes of a plan whose wanted deployments
 // are known.
-func (r *targetResource) planChange(plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
+func (r *targetResource) planChange(ctx context.Context, plan *targetModel, before *targetModel, creating bool, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	prior := before.records()
 	compared := compare(wanted, prior, plan.remarks(before))
@@ -231,12 +239,14 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	}
 	var failures []deploy.Failure
 	moody := map[string][]string{}
+	renderings := map[deploy.Key]release.Rendering{}
 	for _, d := range compared.write {
 		rendering, err := r.fleet.charts.Render(d)
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
+		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		if rendering.Irreproducible != "" {
@@ -247,6 +257,7 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 		}
 	}
 	addPlanFailures(diags, name, failures)
+	r.warnOwnership(ctx, plan, prior, compared.write, renderings, diags)
 	if plan.PlanObjects.ValueBool() {
 		warnIrreproducible(name, moody, diags)
 	}
