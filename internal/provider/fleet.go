@@ -52,6 +52,7 @@ type fleet struct {
 	claims      claims
 	successions successions
 	uids        sync.Map // name of a cluster -> its UID, as far as it was seen
+	glances     sync.Map // name of a cluster -> *glance
 }
 
 // member is one entry of clusters: facts, and a connection that is made once.
