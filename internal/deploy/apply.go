@@ -26,6 +26,10 @@ type Request struct {
 	Owner    string
 	Target   string
 	Instance string
+	// Workspace is that of the state that knows the target.
+	Workspace string
+	// HandOver spares what another target takes; nil for nothing.
+	HandOver HandOver
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment

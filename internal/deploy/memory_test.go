@@ -24,6 +24,7 @@ const (
 	owner    = "o"
 	instance = "i"
 	of       = "t" // the target
+	home     = "w" // the workspace
 )
 
 // memory is a cluster whose releases and objects live in a map. It keeps the
@@ -213,7 +214,7 @@ func key(cluster, name string) deploy.Key { return deploy.Key{Cluster: cluster, 
 // mark is what this target writes on a record.
 func mark(name, digest string, revision int) release.Mark {
 	made := release.NewMark(owner, of, instance, name, digest)
-	made.Revision = revision
+	made.Revision, made.Workspace = revision, home
 	return made
 }
 
@@ -235,7 +236,7 @@ func recordOf(d target.Deployment) deploy.Record {
 
 func request(prior map[deploy.Key]deploy.Record) deploy.Request {
 	return deploy.Request{
-		Owner: owner, Target: of, Instance: instance, Prior: prior,
+		Owner: owner, Target: of, Instance: instance, Workspace: home, Prior: prior,
 		Settings: deploy.Settings{
 			Wait: true, Timeout: time.Minute, MaxHistory: 5,
 			Description: func(d target.Deployment) string { return d.Bundle.Name },

@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -12,19 +13,14 @@ import (
 
 // Observation is what is known after looking.
 type Observation struct {
-	// Records holds the deployments that are there, and unchanged those that
-	// could not be looked at.
+	// Records holds the deployments that are there, those included that the state
+	// did not know, and unchanged those that could not be looked at.
 	Records map[Key]Record
 	// UIDs maps each cluster that answered to its identity.
 	UIDs map[string]string
 	// Failures has one entry for each cluster that could not be asked, and one
 	// for each deployment whose objects could not be looked at.
 	Failures []Failure
-}
-
-// Holder is whose deployments are looked at.
-type Holder struct {
-	Owner, Target, Instance string
 }
 
 // Observe looks at the clusters of the given records. Only a cluster that
@@ -34,12 +30,13 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, records map[Key]Rec
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
 	}
-	found := &sightings{prior: records, observation: Observation{Records: map[Key]Record{}, UIDs: map[string]string{}}}
+	found := &sightings{prior: records, looked: map[string]release.Snapshot{}, observation: Observation{Records: map[Key]Record{}, UIDs: map[string]string{}}}
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
 		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, found) })
 	}
 	looking.Wait()
+	maps.Copy(found.observation.Records, holder.unknownToState(records, found.looked))
 	slices.SortFunc(found.observation.Failures, compareFailures)
 	return found.observation
 }
@@ -52,7 +49,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
 		return
 	}
-	found.answered(name, snapshot.UID)
+	found.answered(name, snapshot)
 	var asking sync.WaitGroup
 	for _, key := range keys {
 		prior := found.prior[key]
@@ -107,13 +104,15 @@ type sightings struct {
 	prior map[Key]Record
 
 	mu          sync.Mutex
+	looked      map[string]release.Snapshot
 	observation Observation
 }
 
-func (s *sightings) answered(cluster, uid string) {
+func (s *sightings) answered(cluster string, snapshot release.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.observation.UIDs[cluster] = uid
+	s.looked[cluster] = snapshot
+	s.observation.UIDs[cluster] = snapshot.UID
 }
 
 func (s *sightings) seen(key Key, record Record) {

@@ -25,6 +25,13 @@ func (r *results) outcome() Outcome {
 	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
 }
 
+func (r *results) record(key Key) (Record, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record, ok := r.records[key]
+	return record, ok
+}
+
 // found notes the versions of objects on a cluster.
 func (r *results) found(cluster string, versions Versions) {
 	r.mu.Lock()

@@ -138,7 +138,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	prior, had := v.request.Prior[key]
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
 	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
-	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, d.Bundle.Name, d.Digest)
+	mark := v.request.mark(d.Bundle.Name, d.Digest)
 	mark.Terms = release.TermsOf(d)
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
 	if err != nil {
@@ -154,7 +154,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		return nil
 	}
 	record := recordOf(d, written)
-	if moved {
+	if moved && !v.isHandedOver(ctx, key.Cluster, prior) {
 		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
 			// the next apply takes up where this one stopped.
@@ -236,6 +236,11 @@ func (v *visit) removeAll(ctx context.Context) {
 		})
 	}
 	removing.Wait()
+	for _, d := range v.request.Write {
+		if d.Cluster == v.name {
+			v.sweep(ctx, d)
+		}
+	}
 }
 
 // uninstall removes one deployment and says whether it is gone, or not ours any more.
@@ -244,6 +249,9 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 	prior := v.request.Prior[key]
 	if v.claimed()[release.Key(prior.Namespace, prior.Release)] {
 		return true // Another deployment answers for it now, whether it came out well or not.
+	}
+	if v.isHandedOver(ctx, key.Cluster, prior) {
+		return true // Another target takes it; should it fail to, a refresh finds it again.
 	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {
@@ -258,7 +266,7 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		v.results.untouched(key, doing, err)
 		return false
 	}
-	mark := release.NewMark(v.request.Owner, v.request.Target, v.request.Instance, key.Bundle, prior.Digest)
+	mark := v.request.mark(key.Bundle, prior.Digest)
 	if release.DecideRemoval(mark, observed) != release.Uninstall {
 		return true // Nothing of ours is there.
 	}

@@ -47,6 +47,13 @@ type fleet struct {
 	engine  *deploy.Engine
 	rota    rota
 
+	// workspace is that of the state of all targets of this provider.
+	workspace   string
+	claims      claims
+	successions successions
+	uids        sync.Map // name of a cluster -> its UID, as far as it was seen
+	glances     sync.Map // name of a cluster -> *glance
+
 	mu sync.Mutex
 	// recalled are clusters that clusters holds no longer, by name.
 	recalled map[string]*member
@@ -76,7 +83,8 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
+	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public, workspace: workspace()}
+	f.claims.ledger = newLedger(f.workspace, s.owner)
 	f.git = git.New(git.Config{Credentials: s.credentials, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)

@@ -55,8 +55,8 @@ func TestCreateLegRemovals(t *testing.T) {
 	}{
 		"a destroy removes all":                        {leg: createLeg{}, want: []string{"a/one", "b/one"}},
 		"a replacement keeps what Create wants":        {leg: createLeg{Planned: true, Target: "all", Wanted: map[string]string{"a/one": "ns/one", "c/one": "ns/one"}}, want: []string{"b/one"}},
-		"a replacement that wants it elsewhere":        {leg: createLeg{Planned: true, Target: "all", Wanted: map[string]string{"a/one": "elsewhere/one", "b/one": "ns/one"}}, want: []string{"a/one"}},
-		"a replacement of another name":                {leg: createLeg{Planned: true, Target: "other", Wanted: map[string]string{"a/one": "ns/one", "b/one": "ns/one"}}, want: []string{"a/one", "b/one"}},
+		"a replacement that wants it elsewhere":        {leg: createLeg{Planned: true, Target: "all", Wanted: map[string]string{"a/one": "elsewhere/one", "b/one": "ns/one"}}},
+		"a replacement of another name":                {leg: createLeg{Planned: true, Target: "other", Wanted: map[string]string{"a/one": "ns/one", "b/one": "ns/one"}}},
 		"a replacement that wants nothing":             {leg: createLeg{Planned: true, Target: "all"}, want: []string{"a/one", "b/one"}},
 		"a replacement whose wishes are not known yet": {leg: createLeg{Planned: true, Target: "all", Unknown: true}},
 	}
@@ -73,7 +73,7 @@ func TestCreateLegRemovals(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, key := range stored.removals("all", records) {
+			for _, key := range stored.removals(records) {
 				got = append(got, key.String())
 			}
 			slices.Sort(got)

@@ -58,8 +58,8 @@ func deploymentType() types.ObjectType { return types.ObjectType{AttrTypes: depl
 
 func objectsType() types.MapType { return types.MapType{ElemType: types.StringType} }
 
-func (m *targetModel) holder(owner string) deploy.Holder {
-	return deploy.Holder{Owner: owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString()}
+func (m *targetModel) holder(f *fleet) deploy.Holder {
+	return deploy.Holder{Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(), Workspace: f.workspace}
 }
 
 // rulesOf leaves Terraform.

@@ -28,9 +28,12 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		// A note about a replacement that was not carried out must not hold back a
 		// removal.
 		resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-		var state targetModel
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		state.guardDestroy(&resp.Diagnostics)
+		var gone targetModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
+		gone.guardDestroy(&resp.Diagnostics)
+		if r.fleet != nil {
+			r.fleet.claims.drop(gone.Name.ValueString())
+		}
 		return
 	}
 	if r.fleet == nil {
@@ -45,6 +48,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	defer r.fleet.claims.begin()()
 	leg := createLeg{Planned: creating, Target: plan.Name.ValueString()}
 	known := versions{} // What Create gets beside the state, too.
 	if !creating {
@@ -59,8 +63,16 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		leg.Unknown = true
 		plan.setUnknown()
 		r.fleet.rota.plan(plan.Name.ValueString(), nil)
+		r.fleet.claims.drop(plan.Name.ValueString())
 	} else {
 		leg.Wanted = releasesOf(wanted)
+		if !creating {
+			if !prior.Name.Equal(plan.Name) {
+				r.fleet.claims.drop(prior.Name.ValueString())
+			}
+			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
+		}
+		r.fleet.claim(plan.Name.ValueString(), prior.ID.ValueString(), req.Config, wanted, &resp.Diagnostics)
 		r.planChange(ctx, &plan, &prior, creating, wanted, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
@@ -260,12 +272,14 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	var failures []deploy.Failure
 	moody := map[string][]string{}
+	renderings := map[deploy.Key]release.Rendering{}
 	for _, d := range compared.write {
 		rendering, err := r.fleet.charts.Render(d)
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
+		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		if rendering.Irreproducible != "" {
@@ -279,6 +293,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	if !diags.HasError() {
 		r.checkOutside(ctx, name, wanted, compared, diags)
 	}
+	r.warnOwnership(ctx, plan, prior, compared.write, renderings, diags)
 	if plan.PlanObjects.ValueBool() {
 		warnIrreproducible(name, moody, diags)
 	}

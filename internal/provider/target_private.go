@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // What a target keeps in private state.
@@ -41,22 +40,21 @@ func readRemembered(ctx context.Context, private privateReader, diags *diag.Diag
 // Delete must not uninstall what Create wants: Create adopts it.
 type createLeg struct {
 	Planned bool `json:"planned"`
-	// Target is the name of the target that is created. Create adopts releases of
-	// that name only.
+	// Target is the name of the target that is created.
 	Target string `json:"target,omitempty"`
 	// Wanted are the releases that Create wants, as namespace/name by the key of the
-	// deployment. One that is to be elsewhere is made there, not adopted.
+	// deployment. One that is elsewhere now is Create's to move.
 	Wanted map[string]string `json:"releases,omitempty"`
 	// Unknown says that they are not known yet, so that any may be wanted.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
 // removals are the deployments that a Delete has to remove.
-func (l createLeg) removals(name string, records map[deploy.Key]deploy.Record) []deploy.Key {
+func (l createLeg) removals(records map[deploy.Key]deploy.Record) []deploy.Key {
 	var removals []deploy.Key
-	for key, record := range records {
-		adopted := l.Unknown || l.Wanted[key.String()] == release.Key(record.Namespace, record.Release)
-		if l.Planned && l.Target == name && adopted {
+	for key := range records {
+		_, wanted := l.Wanted[key.String()]
+		if l.Planned && (wanted || l.Unknown) {
 			continue
 		}
 		removals = append(removals, key)

@@ -194,9 +194,20 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	defer cancel()
 
 	plan.ID = types.StringValue(rand.Text())
+	before, left := &targetModel{}, r.fleet.successions.take(plan.Name.ValueString())
+	if left.instance != "" {
+		before = left.model()
+		plan.ID = before.ID
+	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
+	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids}, resp.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() && len(plan.records()) == 0 {
+		// Nothing is there, so there is nothing to know. Terraform would taint what is
+		// saved now, and with create_before_destroy remove what it was to replace.
+		return
+	}
 	// What is true is saved whether all of it was wanted or not.
-	if r.apply(ctx, &plan, &targetModel{}, remembered{}, resp.Private, &resp.Diagnostics) {
+	if begun {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -208,13 +219,14 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	records := state.records()
-	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet.owner), records)
+	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), records)
 	logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
 	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.fleet.rememberUIDs(observation.UIDs)
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
 	r.fleet.rememberConnections(ctx, readConnections(ctx, req.Private, &resp.Diagnostics), resp.Private, records, &resp.Diagnostics)
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
@@ -262,20 +274,33 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	removals := leg.removals(name, records)
+	removals := leg.removals(records)
 	if kept := len(records) - len(removals); kept > 0 {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("Target %s is replaced: %d releases stay for its replacement", name, kept),
 			"They are adopted when it is created. Should that not come to pass, create the target again under this name before you remove it: until then no state knows of them.")
 	}
 	removals = r.forgetMissing(name, removals, &resp.Diagnostics)
 	settings := state.settings(&resp.Diagnostics)
-	if resp.Diagnostics.HasError() || len(removals) == 0 {
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	holder := state.holder(r.fleet.owner)
+	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
+	if leg.Planned {
+		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), uids: uids}
+		defer func() {
+			if !resp.Diagnostics.HasError() {
+				r.fleet.successions.leave(leg.Target, left)
+			}
+		}()
+	}
+	if len(removals) == 0 {
+		return
+	}
+	holder := state.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
 		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
+		UIDs: uids, HandOver: r.fleet.handOver(name),
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
@@ -316,10 +341,11 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		return false
 	}
 	planned := plan.plannedObjects()
-	holder := plan.holder(r.fleet.owner)
+	holder := plan.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance,
-		Write: change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
+		HandOver: r.fleet.handOver(name),
+		Write:    change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
 	logPanics(ctx, outcome.Failures)

@@ -234,15 +234,6 @@ func lamp(group string) string {
 	return "apiVersion: " + group + "/v1\nkind: Lamp\nmetadata: {name: lamp}\nspec: {color: red}\n"
 }
 
-func (s *site) dynamic(t *testing.T, i int) dynamic.Interface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
 func (s *site) definitions(t *testing.T, i int) dynamic.ResourceInterface {
 	t.Helper()
 	return s.dynamic(t, i).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})

@@ -63,26 +63,35 @@ type ForeignError struct {
 	Namespace string
 	// Holder is who has it, "" when the record does not say.
 	Holder string
+	// Namesake says that the holder has the names of this target: another
+	// workspace uses them too, or the state that knew the release is lost.
+	Namesake bool
 }
 
 func (e *ForeignError) Error() string {
-	holder := e.Holder
-	if holder == "" {
-		holder = "somebody else (its record carries no mark of this provider)"
+	switch {
+	case e.Namesake:
+		return fmt.Sprintf("release %s in namespace %s belongs to another %s, which the state of this workspace does not know", e.Release, e.Namespace, e.Holder)
+	case e.Holder == "":
+		return fmt.Sprintf("release %s in namespace %s belongs to somebody else (its record carries no mark of this provider); set take_ownership to take it over", e.Release, e.Namespace)
 	}
-	return fmt.Sprintf("release %s in namespace %s belongs to %s; set take_ownership to take it over", e.Release, e.Namespace, holder)
+	return fmt.Sprintf("release %s in namespace %s belongs to %s; set take_ownership to take it over", e.Release, e.Namespace, e.Holder)
 }
 
 // Decide says what makes observed what the mark wants. observed is nil when the
-// cluster was seen to have no such release. A release of another owner or
-// target, or without a mark, is touched only with takeOwnership; else the error
-// is a *ForeignError.
+// cluster was seen to have no such release. A release that is neither this
+// instance's nor a sibling's is touched only with takeOwnership; else the error is
+// a *ForeignError.
 func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
 	if observed == nil || observed.Status == StatusUninstalled {
 		return Install, nil
 	}
-	if !wanted.holds(observed.Mark) && !takeOwnership {
-		return Keep, &ForeignError{Release: observed.Release, Namespace: observed.Namespace, Holder: observed.Mark.holder()}
+	standing := wanted.Standing(observed.Mark)
+	if !standing.shares() && !takeOwnership {
+		return Keep, &ForeignError{
+			Release: observed.Release, Namespace: observed.Namespace,
+			Holder: observed.Mark.Holder(), Namesake: standing == Namesake,
+		}
 	}
 	switch observed.Status {
 	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling, StatusUnknown:
@@ -91,10 +100,10 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 		return Upgrade, nil
 	case StatusDeployed, StatusUninstalled:
 	}
-	if !observed.Current() || observed.Mark.Digest != wanted.Digest || !wanted.holds(observed.Mark) {
+	if !observed.Current() || observed.Mark.Digest != wanted.Digest {
 		return Upgrade, nil
 	}
-	if observed.Mark.Instance != wanted.Instance {
+	if standing != Own {
 		return Adopt, nil
 	}
 	return Keep, nil
@@ -104,7 +113,7 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 // carries its own instance id. Anything else was taken over by another and is
 // kept.
 func DecideRemoval(mark Mark, observed *Observed) Action {
-	if observed == nil || mark.Instance == "" || observed.Mark.Instance != mark.Instance {
+	if observed == nil || mark.Standing(observed.Mark) != Own {
 		return Keep
 	}
 	return Uninstall
@@ -113,20 +122,3 @@ func DecideRemoval(mark Mark, observed *Observed) Action {
 // Current says whether the mark was written for the revision it stands on. It
 // is not after a rollback or an upgrade by somebody else.
 func (o Observed) Current() bool { return o.Mark.Revision == o.Revision }
-
-// holds says whether other is a mark of the same target: of this very instance,
-// whatever it was called when it made the mark, or of one before it with the
-// same owner and name.
-func (m Mark) holds(other Mark) bool {
-	if m.Instance != "" && m.Instance == other.Instance {
-		return true
-	}
-	return m.Owner == other.Owner && m.Target == other.Target
-}
-
-func (m Mark) holder() string {
-	if m.Owner == "" {
-		return ""
-	}
-	return fmt.Sprintf("target %q of owner %q", m.Target, m.Owner)
-}

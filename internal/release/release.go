@@ -45,7 +45,10 @@ type Mark struct {
 	Target string
 	// Instance is the random id of the target that holds the release.
 	Instance string
-	Bundle   string
+	// Workspace tells the workspace whose state knows the target from others that
+	// use the same names, "" when it is not known.
+	Workspace string
+	Bundle    string
 	// Digest is that of the deployment.
 	Digest string
 	// Terms say how the release is handled when it goes.

@@ -1,0 +1,135 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Holder is whose deployments are looked at.
+type Holder struct {
+	Owner, Target, Instance string
+	// Workspace is that of the state that knows the target.
+	Workspace string
+}
+
+// HandOver says whether another target is about to take a release over, so that it
+// must not be removed. It may wait until that can be told. uid is "" where the
+// cluster does not say it.
+type HandOver func(ctx context.Context, cluster, uid, namespace, name string) bool
+
+// mark is what the request writes on the record of a bundle's release.
+func (r Request) mark(bundle, digest string) release.Mark {
+	mark := release.NewMark(r.Owner, r.Target, r.Instance, bundle, digest)
+	mark.Workspace = r.Workspace
+	return mark
+}
+
+// isHandedOver says whether a release of this target is to become another's. It may
+// wait, so nobody asks who holds a slot.
+func (v *visit) isHandedOver(ctx context.Context, cluster string, prior Record) bool {
+	handOver := v.request.HandOver
+	return handOver != nil && handOver(ctx, cluster, v.seen.snapshot.UID, prior.Namespace, prior.Release)
+}
+
+// sweep removes what a move left behind that failed and was taken back: releases
+// that this instance made for a bundle that was written just now, and that neither
+// the state nor the request knows. The instance id is random, so nobody else can have
+// made them.
+func (v *visit) sweep(ctx context.Context, d target.Deployment) {
+	key := keyOf(d)
+	record, written := v.results.record(key)
+	if !written || !record.State.Settled() {
+		return
+	}
+	spare := map[string]bool{}
+	for object := range record.Objects {
+		spare[object] = true
+	}
+	for _, stray := range v.strays(d) {
+		if v.claimed()[release.Key(stray.Namespace, stray.Release)] {
+			continue
+		}
+		done, err := v.engine.slot(ctx)
+		if err == nil {
+			err = v.removeStray(ctx, key, stray, spare)
+			done()
+		}
+		if err != nil {
+			v.results.failed(key, "removing what a move left behind", err, &record)
+		}
+	}
+}
+
+func (v *visit) removeStray(ctx context.Context, key Key, stray release.Observed, spare map[string]bool) error {
+	removed, err := v.seen.cluster.Uninstall(ctx, stray, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
+	v.results.left(key, removed)
+	return err
+}
+
+func (v *visit) strays(d target.Deployment) []release.Observed {
+	known := map[string]bool{}
+	for key, record := range v.request.Prior {
+		if key.Cluster == d.Cluster || (v.seen.snapshot.UID != "" && v.request.UIDs[key.Cluster] == v.seen.snapshot.UID) {
+			known[release.Key(record.Namespace, record.Release)] = true
+		}
+	}
+	own := v.request.mark(d.Bundle.Name, d.Digest)
+	var strays []release.Observed
+	for _, name := range sortedKeys(v.seen.snapshot.Releases) {
+		observed := v.seen.snapshot.Releases[name]
+		isStray := own.Standing(observed.Mark) == release.Own && observed.Mark.Bundle == own.Bundle && isThere(&observed)
+		if isStray && !known[name] && !v.written[name] {
+			strays = append(strays, observed)
+		}
+	}
+	return strays
+}
+
+// unknownToState are the releases of this instance on clusters that were looked at
+// which the state does not know: an apply was killed before it could save them, or
+// an older state was put back. They come into the state as they are, so that the
+// plan shows what becomes of them. Nothing is concluded while any cluster of the
+// state cannot be told from the others: two names can stand for one cluster.
+func (h Holder) unknownToState(prior map[Key]Record, looked map[string]release.Snapshot) map[Key]Record {
+	known := map[string]bool{}
+	for key, record := range prior {
+		uid := looked[key.Cluster].UID
+		if uid == "" {
+			return nil
+		}
+		known[uid+"/"+release.Key(record.Namespace, record.Release)] = true
+	}
+	found := map[Key]Record{}
+	own := release.NewMark(h.Owner, h.Target, h.Instance, "", "")
+	for _, cluster := range sortedKeys(looked) {
+		snapshot := looked[cluster]
+		for _, name := range sortedKeys(snapshot.Releases) {
+			observed := snapshot.Releases[name]
+			at := snapshot.UID + "/" + name
+			key := Key{Cluster: cluster, Bundle: observed.Mark.Bundle}
+			_, taken := prior[key]
+			if known[at] || taken || own.Standing(observed.Mark) != release.Own || !isThere(&observed) {
+				continue
+			}
+			known[at] = true
+			found[key] = Record{
+				Release: observed.Release, Namespace: observed.Namespace, Digest: observed.Mark.Digest,
+				State: status.WaitApplied, Message: "found on the cluster; an earlier apply could not save it",
+			}
+		}
+	}
+	return found
+}
+
+func sortedKeys[V any](of map[string]V) []string {
+	keys := make([]string, 0, len(of))
+	for key := range of {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,62 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// bundleAnnotation is what Fleet leaves in the chart of each of its releases to find
+// them again (internal/helmdeployer/install.go).
+const bundleAnnotation = "fleet.cattle.io/bundle-id"
+
+// Origin says who made a release whose record carries no mark of this provider:
+// Fleet's agent, with its name for the deployment, or Helm. fleet says that it is the
+// former.
+func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin string, fleet bool, err error) {
+	op, err := c.operation(ctx, observed.Namespace)
+	if err != nil {
+		return "", false, err
+	}
+	record, err := op.config.Releases.Get(observed.Release, observed.Revision)
+	if err != nil {
+		return "", false, fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)
+	}
+	if record.Chart != nil && record.Chart.Metadata != nil {
+		if id := record.Chart.Metadata.Annotations[bundleAnnotation]; id != "" {
+			return fmt.Sprintf("Fleet's agent (%s)", id), true, nil
+		}
+	}
+	return "Helm", false, nil
+}
+
+// FleetAgent finds an agent of Fleet that runs on the cluster, "" if none does. It is
+// a Deployment or, in some versions, a StatefulSet.
+func (c *Client) FleetAgent(ctx context.Context) (string, error) {
+	clientset, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return "", fmt.Errorf("making a client: %w", err)
+	}
+	const name = "fleet-agent"
+	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {
+		deployment, err := clientset.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0) {
+			return "Deployment " + namespace + "/" + name, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("looking for Fleet's agent: %w", err)
+		}
+		set, err := clientset.AppsV1().StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0) {
+			return "StatefulSet " + namespace + "/" + name, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("looking for Fleet's agent: %w", err)
+		}
+	}
+	return "", nil
+}

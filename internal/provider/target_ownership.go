@@ -1,0 +1,202 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// previewPatience is how long a plan waits for clusters to tell what is in the way. A
+// plan is right without the answer; it only warns less.
+const previewPatience = 15 * time.Second
+
+// glance is what a cluster answered to the plans of this process, asked once.
+type glance struct {
+	once     sync.Once
+	snapshot release.Snapshot
+	err      error
+}
+
+// glance lists the releases of a cluster for diagnostics.
+func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, release.Snapshot, error) {
+	client, err := f.connect(cluster)
+	if err != nil {
+		return nil, release.Snapshot{}, err
+	}
+	kept, _ := f.glances.LoadOrStore(cluster, &glance{})
+	seen, ok := kept.(*glance)
+	if !ok {
+		return nil, release.Snapshot{}, fmt.Errorf("unexpected glance %T", kept)
+	}
+	seen.once.Do(func() { seen.snapshot, seen.err = client.Look(ctx) })
+	return client, seen.snapshot, seen.err
+}
+
+// belongings are what deployments meet on their clusters that belongs to others.
+type belongings struct {
+	mu sync.Mutex
+	// taken, shared and refused are lines of warnings; agents the clusters on which
+	// an agent of Fleet runs.
+	taken, shared, refused, agents []string
+}
+
+func (b *belongings) add(to *[]string, format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*to = append(*to, "  - "+fmt.Sprintf(format, args...))
+}
+
+// warnOwnership says what an apply takes over from others, and what it will be
+// refused. Only clusters that get something new are asked, with one list of their
+// releases for all targets of the plan, and one of each kind that is to be made.
+func (r *targetResource) warnOwnership(ctx context.Context, plan *targetModel, prior map[deploy.Key]deploy.Record, write []target.Deployment, renderings map[deploy.Key]release.Rendering, diags *diag.Diagnostics) {
+	byCluster := map[string][]target.Deployment{}
+	for _, d := range write {
+		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+		if len(fresh(d, prior[key], renderings[key])) > 0 && !d.Paused && !r.fleet.expectsNoAnswer(d.Cluster) {
+			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
+		}
+	}
+	if len(byCluster) == 0 || diags.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	defer cancel()
+	found := &belongings{}
+	var looking errgroup.Group
+	looking.SetLimit(max(1, r.fleet.parallelism))
+	for cluster, deployments := range byCluster {
+		looking.Go(func() error {
+			r.preview(ctx, cluster, plan, prior, deployments, renderings, found)
+			return nil
+		})
+	}
+	_ = looking.Wait() // Nobody fails: a cluster that does not answer is not warned about here.
+	found.warn(plan.Name.ValueString(), diags)
+}
+
+// fresh are the objects that a deployment is to get and did not have.
+func fresh(d target.Deployment, prior deploy.Record, rendering release.Rendering) []release.Object {
+	if prior.Release != d.Release || prior.Namespace != d.Namespace || prior.Digest == "" {
+		return rendering.Objects
+	}
+	return slices.DeleteFunc(slices.Clone(rendering.Objects), func(o release.Object) bool {
+		_, had := prior.Objects[o.Key()]
+		return had
+	})
+}
+
+// preview looks at one cluster.
+func (r *targetResource) preview(ctx context.Context, cluster string, plan *targetModel, prior map[deploy.Key]deploy.Record, deployments []target.Deployment, renderings map[deploy.Key]release.Rendering, found *belongings) {
+	client, snapshot, err := r.fleet.glance(ctx, cluster)
+	if err != nil {
+		return // The refresh or the apply says so.
+	}
+	take := plan.TakeOwnership.ValueBool()
+	holder := plan.holder(r.fleet)
+	var wanted []helm.Wanted
+	keys := map[string]target.Deployment{}
+	fleets := false
+	for _, d := range deployments {
+		key := deploy.Key{Cluster: cluster, Bundle: d.Bundle.Name}
+		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, d.Bundle.Name, d.Digest)
+		own.Workspace = holder.Workspace
+		observed := snapshot.Find(d.Namespace, d.Release)
+		if observed != nil && observed.Status != release.StatusUninstalled {
+			isFleets := previewRelease(ctx, client, key, own, *observed, take, found)
+			fleets = fleets || isFleets
+			if own.Standing(observed.Mark) != release.Own {
+				continue // Its objects come with it.
+			}
+		}
+		former := ""
+		if record := prior[key]; record.Release != "" {
+			former = release.Key(record.Namespace, record.Release)
+		}
+		wanted = append(wanted, helm.Wanted{
+			Release: d.Release, Namespace: d.Namespace, Former: former, Objects: fresh(d, prior[key], renderings[key]),
+		})
+		keys[release.Key(d.Namespace, d.Release)] = d
+	}
+	occupied, err := client.helm.Occupied(ctx, wanted)
+	if err != nil {
+		return
+	}
+	for _, object := range occupied {
+		d := keys[release.Key(object.Wanted.Namespace, object.Wanted.Release)]
+		lines := &found.refused
+		if take || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
+			lines = &found.taken
+		}
+		found.add(lines, "%s: %s, of %s", d.Key(), object.Object.Key(), object.Holder)
+	}
+	if !fleets {
+		return
+	}
+	if agent, err := client.helm.FleetAgent(ctx); err == nil && agent != "" {
+		found.add(&found.agents, "%s: %s", cluster, agent)
+	}
+}
+
+// previewRelease notes what becomes of a release that is there, and says whether it is
+// Fleet's.
+func previewRelease(ctx context.Context, client *clusterClient, key deploy.Key, own release.Mark, observed release.Observed, take bool, found *belongings) (fleets bool) {
+	action, err := release.Decide(own, &observed, take)
+	holder := observed.Mark.Holder()
+	switch own.Standing(observed.Mark) {
+	case release.Own:
+		return false
+	case release.Sibling:
+		found.add(&found.shared, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+		return false
+	case release.Namesake:
+		holder = "another " + holder + ", which this workspace does not know"
+	case release.Unmarked:
+		origin, isFleets, failed := client.helm.Origin(ctx, observed)
+		if failed != nil {
+			origin = "somebody unknown"
+		}
+		holder, fleets = origin, isFleets
+	case release.Stranger:
+	}
+	lines, doing := &found.taken, "; "+action.String()
+	if err != nil {
+		lines, doing = &found.refused, ""
+	}
+	found.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, holder, doing)
+	return fleets
+}
+
+// warn makes one diagnostic of each kind.
+func (b *belongings) warn(name string, diags *diag.Diagnostics) {
+	for _, about := range []struct {
+		lines        []string
+		summary, end string
+	}{
+		{b.taken, "Target " + name + ": takes over what belongs to others",
+			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted."},
+		{b.shared, "Target " + name + ": goes on with releases of this owner",
+			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew."},
+		{b.refused, "Target " + name + ": will be refused what belongs to others",
+			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names."},
+		{b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
+			"It puts back what its bundles say. Take the clusters out of those bundles first, with keepResources = true, so that it leaves the objects where they are."},
+	} {
+		if len(about.lines) == 0 {
+			continue
+		}
+		slices.Sort(about.lines)
+		diags.AddWarning(about.summary, strings.Join(about.lines, "\n")+"\n\n"+about.end)
+	}
+}
