@@ -15,6 +15,30 @@ type results struct {
 	records  map[Key]Record
 	failures []Failure
 	versions map[string]Versions
+	written  map[Key]sighted
+}
+
+// wrote notes a release whose objects are to be looked at.
+func (r *results) wrote(key Key, seen sighted) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.written == nil {
+		r.written = map[Key]sighted{}
+	}
+	r.written[key] = seen
+}
+
+func (r *results) sighted() map[Key]sighted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.written)
+}
+
+func (r *results) record(key Key) (record Record, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record, known = r.records[key]
+	return record, known
 }
 
 func (r *results) outcome() Outcome {

@@ -50,6 +50,7 @@ func (e *Engine) applyCluster(ctx context.Context, seen sight, request Request, 
 		removing.Go(func() { v.remove(ctx, key) })
 	}
 	removing.Wait()
+	v.inspect(ctx)
 	return results.outcome()
 }
 
@@ -129,6 +130,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 		v.results.untouched(key, "deploying", err)
 		return
 	}
+	action = release.Correct(action, prior.Corrects(d))
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
@@ -138,6 +140,11 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 		return
 	}
 	record := recordOf(d, written)
+	writes := action != release.Keep && action != release.Adopt
+	if !writes {
+		record.Stored = prior.Stored
+	}
+	v.results.wrote(key, sighted{observed: written.Observed, stores: writes})
 	if moved {
 		if err := v.removeOld(ctx, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
@@ -208,7 +215,7 @@ func (v *visit) remove(ctx context.Context, key Key) {
 		return // Nothing of ours is there.
 	}
 	if err := v.cluster.Uninstall(ctx, *observed, nil, v.request.Settings.Timeout); err != nil {
-		prior.State = status.ErrApplied
+		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
 		v.results.failed(key, doing, err, &prior)
 	}
 }
@@ -229,6 +236,7 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 	left := Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
+		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
 	}
 	observed, err := v.cluster.Release(ctx, d.Namespace, d.Release)
 	if err != nil {
@@ -239,6 +247,7 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 	}
 	if observed.Current() {
 		left.Digest = observed.Mark.Digest
+		v.results.wrote(keyOf(d), sighted{observed: *observed})
 	}
 	return &left
 }

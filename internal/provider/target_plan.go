@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -38,6 +39,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	creating := req.State.Raw.IsNull()
 	if !creating {
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+		prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -71,7 +73,7 @@ func (m *targetModel) setUnknown() {
 	m.Deployments = types.MapUnknown(deploymentType())
 	m.Objects = types.MapUnknown(objectsType())
 	m.Summary = types.StringUnknown()
-	m.ReadyClusters = types.StringUnknown()
+	m.setCountsUnknown()
 }
 
 // releasesOf are the releases of deployments, by key.
@@ -120,7 +122,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
 	for _, d := range result.Deployments {
-		if err := d.Supported(); err != nil {
+		if err := errors.Join(d.Supported(), kube.CheckRules(release.RulesOf(d.Options))); err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}
@@ -182,7 +184,7 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 			}
 			continue
 		}
-		if had && !remark && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled() {
+		if had && !remark && isAsWanted(d, record) {
 			compared.keep[key] = true
 			continue
 		}
@@ -197,6 +199,13 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 		}
 	}
 	return compared
+}
+
+// isAsWanted says whether nothing has to be done for a deployment. Objects that are
+// not as they were deployed are put right, unless the bundle only wants to be told.
+func isAsWanted(d target.Deployment, record deploy.Record) bool {
+	settled := record.State.Settled() || record.State == status.Modified
+	return settled && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && !record.Corrects(d)
 }
 
 // planChange fills in the computed attributes of a plan whose wanted deployments
@@ -253,10 +262,11 @@ func (r *targetResource) planChange(plan *targetModel, before *targetModel, crea
 	case plan.PlanObjects.ValueBool():
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
-	plan.Summary, plan.ReadyClusters = before.Summary, before.ReadyClusters
+	plan.Summary = before.Summary
+	plan.keepCounts(before)
 	if creating || counts.Any() {
 		plan.Summary = types.StringValue(counts.String())
-		plan.ReadyClusters = types.StringUnknown()
+		plan.setCountsUnknown()
 	}
 }
 

@@ -3,8 +3,6 @@ package target
 import (
 	"fmt"
 	"strings"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // UnsupportedError says that a deployment asks for options that this version does
@@ -29,10 +27,7 @@ func (d Deployment) Supported() error {
 	}{
 		{"dependsOn", len(def.DependsOn) > 0},
 		{"rolloutStrategy", def.RolloutStrategy != nil},
-		{"correctDrift", o.CorrectDrift != nil && *o.CorrectDrift != fleetyaml.CorrectDrift{}},
 		{"deleteNamespace", o.DeleteNamespace},
-		{"diff", o.Diff != nil && len(o.Diff.ComparePatches) > 0},
-		{"ignore", o.Ignore != nil && len(o.Ignore.Conditions) > 0},
 		{"keepResources", o.KeepResources},
 		{"namespaceAnnotations", len(o.NamespaceAnnotations) > 0},
 		{"namespaceLabels", len(o.NamespaceLabels) > 0},

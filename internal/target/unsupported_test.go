@@ -24,8 +24,8 @@ func TestSupported(t *testing.T) {
 		"asked for with nothing":        {text: "correctDrift: {enabled: false}\ndiff: {}\nignore: {conditions: []}\nkeepResources: false\ndependsOn: []\nnamespaceLabels: {}\n"},
 		"by the bundle":                 {text: "dependsOn: [{name: b}]\nrolloutStrategy: {maxUnavailable: 1}\n", prod: []string{"dependsOn", "rolloutStrategy"}, dev: []string{"dependsOn", "rolloutStrategy"}},
 		"by one customization":          {text: toDev + "keepResources: true\n  serviceAccount: robot\n", dev: []string{"keepResources", "serviceAccount"}},
-		"by another cluster's":          {text: toDev + "correctDrift: {enabled: true}\n", dev: []string{"correctDrift"}},
-		"by the root, for all clusters": {text: "diff: {comparePatches: [{kind: A}]}\n" + toDev + "namespace: a\n", prod: []string{"diff"}, dev: []string{"diff"}},
+		"by another cluster's":          {text: toDev + "deleteNamespace: true\n", dev: []string{"deleteNamespace"}},
+		"by the root, for all clusters": {text: "namespaceLabels: {a: b}\n" + toDev + "namespace: a\n", prod: []string{"namespaceLabels"}, dev: []string{"namespaceLabels"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
