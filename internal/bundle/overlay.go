@@ -20,7 +20,8 @@ type Overlay struct {
 
 // on lays o on a definition, as Fleet does (internal/bundlereader/read.go): what
 // is true stays true, labels of the bundle win, and forceSyncGeneration is
-// always that of the GitRepo.
+// always that of the GitRepo. That drift is not corrected, which Fleet need not be
+// told, counts for bundles that say nothing of it.
 func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 	if len(o.Labels) > 0 {
 		labels := maps.Clone(o.Labels)
@@ -35,8 +36,8 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		def.Targets = inNamespace(def.Targets, o.TargetNamespace)
 		def.TargetCustomizations = inNamespace(def.TargetCustomizations, o.TargetNamespace)
 	}
-	if o.CorrectDrift != nil && o.CorrectDrift.Enabled {
-		def.CorrectDrift = o.CorrectDrift
+	if drift := o.CorrectDrift; drift != nil && drift.Enabled != nil && (*drift.Enabled || def.CorrectDrift == nil) {
+		def.CorrectDrift = drift
 	}
 	def.Paused = def.Paused || o.Paused
 	def.KeepResources = def.KeepResources || o.KeepResources

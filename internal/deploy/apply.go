@@ -57,6 +57,7 @@ type Settings struct {
 	Timeout       time.Duration
 	MaxHistory    int
 	TakeOwnership bool
+	Drift         Drift
 	// Description stands in the history of each release.
 	Description func(target.Deployment) string
 }
@@ -90,6 +91,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 			v.look(ctx)
 			v.writes.Wait()
 			v.removeAll(ctx)
+			v.inspect(ctx)
 		})
 	}
 	conduct(ctx, request, visits)
@@ -166,8 +168,11 @@ func recordOf(d target.Deployment, written release.Written) Record {
 		Digest:    d.Digest,
 		State:     status.Ready,
 		Objects:   written.Rendering.Hashes(),
+		Rules:     release.RulesOf(d.Options),
 	}
+	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
+		record.Counts = record.Counts.WithoutLooking(max(1, unready(written.NotReady)))
 		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
 	}
 	return record

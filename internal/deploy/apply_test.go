@@ -30,6 +30,9 @@ func TestApplyToOneDeployment(t *testing.T) {
 	left := func(state status.State, message, digest string) *deploy.Record {
 		record := recordOf(old)
 		record.State, record.Message, record.Digest = state, message, digest
+		if state == status.ErrApplied {
+			record.Counts = record.Counts.Unseen()
+		}
 		return &record
 	}
 	tests := map[string]struct {
@@ -68,6 +71,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 			did: []string{"install ns/web"}, want: &deploy.Record{
 				Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: newDigest,
 				State: status.NotReady, Message: "0 of 1 replicas", Objects: rendered(web).Hashes(),
+				Counts: status.Counts{Ready: 1, NotReady: 1},
 			},
 		},
 		"install fails and leaves a revision": {
@@ -330,7 +334,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 		},
 		"stops answering": {
 			breaks: "u", fails: []string{"bad/gone removing", "bad/web upgrading"},
-			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
 		},
 		"answers no question": {
 			breaks: "", fails: []string{"bad/gone looking at the cluster before removing", "bad/web looking at the cluster before deploying"},

@@ -26,9 +26,9 @@ type Observer interface {
 	Look(ctx context.Context) (release.Snapshot, error)
 	// Release reads the newest record of one release, nil when there is none.
 	Release(ctx context.Context, namespace, name string) (*release.Observed, error)
-	// Ready says why the objects of a release are not ready, nil if they are. A
-	// cluster that could not be asked is an error of the status package's.
-	Ready(ctx context.Context, observed release.Observed) error
+	// Inspect looks at the objects of releases and answers a finding for each, in
+	// their order. Its error means that none was looked at.
+	Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error)
 	// Versions answers which revision of each object is there, "" for one that is
 	// not.
 	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)
@@ -72,13 +72,32 @@ type Record struct {
 	Message string
 	// Objects maps the key of each rendered object to a short hash.
 	Objects map[string]string
+	// Counts are the objects on the cluster.
+	Counts status.Counts
+	// Rules and Stored are what its objects are judged by; see release.Inspection.
+	Rules  release.Rules
+	Stored map[string]string
 }
 
 // Equal says whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
-		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects)
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) &&
+		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored)
 }
+
+// Drift says how closely deployments are looked at.
+type Drift string
+
+const (
+	// DriftLive compares live objects with what was deployed.
+	DriftLive Drift = "live"
+	// DriftRelease compares release records, and looks at objects only to see whether
+	// those become ready that were not.
+	DriftRelease Drift = "release"
+	// DriftNone looks whether there is a release, and nothing else.
+	DriftNone Drift = "none"
+)
 
 // Failure is one deployment that did not come out as wanted.
 type Failure struct {

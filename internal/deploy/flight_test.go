@@ -61,7 +61,7 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 		began := time.Now()
 		var calls sync.WaitGroup
 		calls.Go(func() { expectNoFailures(t, engine.Apply(t.Context(), asked).Failures) })
-		calls.Go(func() { expectNoFailures(t, engine.Observe(t.Context(), holder(), prior).Failures) })
+		calls.Go(func() { expectNoFailures(t, engine.Observe(t.Context(), holder(), deploy.DriftLive, prior).Failures) })
 		calls.Wait()
 
 		if air.most != parallelism {
@@ -165,7 +165,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 			t.Errorf("%s: failures = %v, want one", name, outcome.Failures)
 		}
 	}
-	observed := engine.Observe(ctx, holder(), prior)
+	observed := engine.Observe(ctx, holder(), deploy.DriftRelease, prior)
 	if diff := cmp.Diff(prior, observed.Records); diff != "" {
 		t.Errorf("observing: records (-want +got):\n%s", diff)
 	}

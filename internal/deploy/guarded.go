@@ -57,9 +57,9 @@ func (g guarded) Release(ctx context.Context, namespace, name string) (observed 
 	return g.next.Release(ctx, namespace, name)
 }
 
-func (g guarded) Ready(ctx context.Context, observed release.Observed) (err error) {
-	defer catch(to("looking at the objects of", observed.Namespace, observed.Release), &err)
-	return g.next.Ready(ctx, observed)
+func (g guarded) Inspect(ctx context.Context, releases []release.Inspection) (findings []release.Finding, err error) {
+	defer catch("looking at the objects", &err)
+	return g.next.Inspect(ctx, releases)
 }
 
 func (g guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {

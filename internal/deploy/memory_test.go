@@ -43,12 +43,15 @@ type memory struct {
 	objects  map[string]string // key to the release that holds it
 	notReady map[string]error  // by release
 	broken   map[string]error  // what Write leaves a failed revision and this error of
+	// found is what the objects of a release are like, where it is not that all are
+	// ready but those of notReady.
+	found map[string]func(release.Inspection) release.Finding
 }
 
 func newMemory(name string) *memory {
 	return &memory{
 		name: name, writes: map[string]release.Write{}, releases: map[string]release.Observed{}, objects: map[string]string{},
-		notReady: map[string]error{}, broken: map[string]error{},
+		notReady: map[string]error{}, broken: map[string]error{}, found: map[string]func(release.Inspection) release.Finding{},
 	}
 }
 
@@ -81,14 +84,28 @@ func (m *memory) Release(ctx context.Context, namespace, name string) (*release.
 	return release.Snapshot{Releases: m.releases}.Find(namespace, name), nil
 }
 
-func (m *memory) Ready(ctx context.Context, observed release.Observed) error {
-	key := release.Key(observed.Namespace, observed.Release)
-	if err := m.begin(ctx, "ready", key); err != nil {
-		return err
+func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+	keys := make([]string, len(releases))
+	for i, inspection := range releases {
+		keys[i] = release.Key(inspection.Observed.Namespace, inspection.Observed.Release)
+	}
+	if err := m.begin(ctx, "inspect", strings.Join(keys, " ")); err != nil {
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.notReady[key]
+	findings := make([]release.Finding, len(releases))
+	for i, key := range keys {
+		if found, ok := m.found[key]; ok {
+			findings[i] = found(releases[i])
+			continue
+		}
+		findings[i] = release.Finding{Ready: 2}
+		if err := m.notReady[key]; err != nil {
+			findings[i] = release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: err.Error()}}}
+		}
+	}
+	return findings, nil
 }
 
 func (m *memory) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
@@ -230,7 +247,7 @@ func deployed(d target.Deployment) release.Observed {
 func recordOf(d target.Deployment) deploy.Record {
 	return deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
-		State: status.Ready, Objects: rendered(d).Hashes(),
+		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2},
 	}
 }
 

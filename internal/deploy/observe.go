@@ -18,6 +18,8 @@ type Observation struct {
 	Records map[Key]Record
 	// UIDs maps each cluster that answered to its identity.
 	UIDs map[string]string
+	// Findings are what the objects of deployments are like that were looked at.
+	Findings map[Key]release.Finding
 	// Failures has one entry for each cluster that could not be asked, and one
 	// for each deployment whose objects could not be looked at.
 	Failures []Failure
@@ -25,15 +27,17 @@ type Observation struct {
 
 // Observe looks at the clusters of the given records. Only a cluster that
 // answered can make a record disappear.
-func (e *Engine) Observe(ctx context.Context, holder Holder, records map[Key]Record) Observation {
+func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, records map[Key]Record) Observation {
 	byCluster := map[string][]Key{}
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
 	}
-	found := &sightings{prior: records, looked: map[string]release.Snapshot{}, observation: Observation{Records: map[Key]Record{}, UIDs: map[string]string{}}}
+	found := &sightings{prior: records, looked: map[string]release.Snapshot{}, observation: Observation{
+		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
+	}}
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
-		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, found) })
+		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, drift, found) })
 	}
 	looking.Wait()
 	maps.Copy(found.observation.Records, holder.unknownToState(records, found.looked))
@@ -41,62 +45,34 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, records map[Key]Rec
 	return found.observation
 }
 
-// observeCluster looks at one cluster. The objects of what was not ready are
-// looked at as well, all at once.
-func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, found *sightings) {
+// observeCluster looks at one cluster: at its release records and, of all deployments
+// together, at the objects.
+func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, drift Drift, found *sightings) {
 	cluster, snapshot, err := e.look(ctx, name)
 	if err != nil {
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
 		return
 	}
 	found.answered(name, snapshot)
-	var asking sync.WaitGroup
+	look := map[Key]release.Inspection{}
 	for _, key := range keys {
 		prior := found.prior[key]
 		observed := snapshot.Find(prior.Namespace, prior.Release)
 		if !isThere(observed) {
 			continue
 		}
-		record := fold(prior, *observed, release.NewMark(holder.Owner, holder.Target, holder.Instance, key.Bundle, prior.Digest))
-		if record.State != status.NotReady {
-			found.seen(key, record)
+		if drift == DriftNone {
+			found.seen(key, prior)
 			continue
 		}
-		asking.Go(func() {
-			err := e.ready(ctx, cluster, *observed)
-			if isUnanswered(err) {
-				found.unseen(Failure{Cluster: name, Bundle: key.Bundle, Doing: "looking at the objects", Err: err}, key)
-				return
-			}
-			record.State, record.Message = status.Ready, ""
-			if err != nil {
-				record.State, record.Message = status.NotReady, status.Message(err.Error())
-			}
-			found.seen(key, record)
-		})
+		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, key.Bundle, prior.Digest)
+		record := fold(prior, *observed, own)
+		found.seen(key, record)
+		if isInspected(record, drift) {
+			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
+		}
 	}
-	asking.Wait()
-}
-
-func (e *Engine) ready(ctx context.Context, cluster Cluster, observed release.Observed) error {
-	done, err := e.slot(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return cluster.Ready(ctx, observed)
-}
-
-// isUnanswered tells errors that say nothing about objects from those that do.
-func isUnanswered(err error) bool {
-	var (
-		unreachable *status.UnreachableError
-		denied      *status.DeniedError
-		panicked    *PanicError
-		corrupt     *release.CorruptRecordError
-	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &panicked) || errors.As(err, &corrupt) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	found.inspected(e.inspect(ctx, cluster, look), drift)
 }
 
 // sightings collects what was seen.
@@ -121,6 +97,45 @@ func (s *sightings) seen(key Key, record Record) {
 	s.observation.Records[key] = record
 }
 
+// inspected judges deployments by their objects. What could not be looked at stays as
+// it was; without live drift nobody need hear of a refusal.
+func (s *sightings) inspected(findings map[Key]release.Finding, drift Drift) {
+	for key, finding := range findings {
+		if finding.Err != nil {
+			s.unjudged(key, finding.Err, drift)
+			continue
+		}
+		s.judge(key, finding, drift)
+	}
+}
+
+func (s *sightings) judge(key Key, finding release.Finding, drift Drift) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case drift == DriftLive:
+		s.observation.Findings[key] = finding
+		s.observation.Records[key] = s.observation.Records[key].judged(finding)
+	case len(finding.Refused) == 0:
+		s.observation.Records[key] = s.observation.Records[key].judged(onlyReadiness(finding))
+	default:
+		s.observation.Records[key] = s.prior[key]
+	}
+}
+
+// unjudged keeps what was known of a deployment whose objects could not be looked at.
+func (s *sightings) unjudged(key Key, err error, drift Drift) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.observation.Records[key].State == status.NotReady {
+		s.observation.Records[key] = s.prior[key]
+	}
+	if denied := new(status.DeniedError); drift != DriftLive && errors.As(err, &denied) {
+		return
+	}
+	s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking at the objects", Err: err})
+}
+
 // unseen keeps what was known before.
 func (s *sightings) unseen(failure Failure, keys ...Key) {
 	s.mu.Lock()
@@ -137,10 +152,10 @@ func fold(prior Record, observed release.Observed, own release.Mark) Record {
 	record := prior
 	switch {
 	case release.DecideRemoval(own, &observed) != release.Uninstall:
-		record.State, record.Digest = status.Modified, ""
+		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
 		record.Message = "the release was taken over by another holder"
 	case !observed.Current():
-		record.State, record.Digest = status.Modified, ""
+		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
 		record.Message = status.Message("the newest revision was made outside of Terraform")
 	case observed.Status == release.StatusFailed:
 		record.State, record.Digest = status.ErrApplied, observed.Mark.Digest

@@ -14,18 +14,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-func TestObserve(t *testing.T) {
+func TestObserveReleases(t *testing.T) {
 	t.Parallel()
 	const digest = "v1-a"
 	web := deployment("c1", "web", digest)
 	as := func(state status.State, message string) deploy.Record {
 		record := recordOf(web)
 		record.State, record.Message = state, message
+		if state == status.NotReady {
+			record.Counts = status.Counts{Ready: 1, NotReady: 1}
+		}
 		return record
 	}
 	undigested := func(message string) *deploy.Record {
 		record := as(status.Modified, message)
-		record.Digest = ""
+		record.Digest, record.Counts = "", status.Counts{Unknown: 2}
 		return &record
 	}
 	denied := &status.DeniedError{Cluster: "c1", Err: errors.New("forbidden")}
@@ -60,45 +63,45 @@ func TestObserve(t *testing.T) {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Digest = "v1-b" },
 			want: func() *deploy.Record { r := as(status.Ready, ""); r.Digest = "v1-b"; return &r }(),
 		},
-		"ready by now": {prior: as(status.NotReady, "0 of 1"), want: new(as(status.Ready, "")), did: []string{"ready ns/web"}},
+		"ready by now": {prior: as(status.NotReady, "0 of 1"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"}},
 		"not ready for another reason": {
 			prior: as(status.NotReady, "0 of 1"), arrange: func(m *memory) { m.notReady["ns/web"] = errors.New("image not found") },
-			want: new(as(status.NotReady, "image not found")), did: []string{"ready ns/web"},
+			want: new(as(status.NotReady, "not ready: it is image not found")), did: []string{"inspect ns/web"},
 		},
 		"modified no longer": {
-			prior: *undigested("the newest revision was made outside of Terraform"), want: new(as(status.Ready, "")), did: []string{"ready ns/web"},
+			prior: *undigested("the newest revision was made outside of Terraform"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"},
 		},
 		"the operation came to its end": {
 			prior: as(status.WaitApplied, "the last operation was cut short: pending-upgrade"), want: new(as(status.Ready, "")),
-			did: []string{"ready ns/web"},
+			did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: no answer": {
-			prior: as(status.NotReady, "0 of 1"), arrange: failAt(unreachable("c1"), "ready ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+			prior: as(status.NotReady, "0 of 1"), arrange: failAt(unreachable("c1"), "inspect ns/web"),
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: refused": {
-			prior: as(status.NotReady, "0 of 1"), arrange: failAt(denied, "ready ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+			prior: as(status.NotReady, "0 of 1"), arrange: failAt(denied, "inspect ns/web"),
+			want: new(as(status.NotReady, "0 of 1")), did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: out of time": {
-			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.DeadlineExceeded, "ready ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.DeadlineExceeded, "inspect ns/web"),
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: cancelled": {
-			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.Canceled, "ready ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.Canceled, "inspect ns/web"),
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: panic": {
 			prior: as(status.NotReady, "0 of 1"),
 			arrange: func(m *memory) {
 				m.before = func(_ context.Context, operation string) error {
-					if strings.HasPrefix(operation, "ready") {
+					if strings.HasPrefix(operation, "inspect") {
 						dereference(nil)
 					}
 					return nil
 				}
 			},
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"ready ns/web"},
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
 		},
 		"the cluster does not answer": {
 			prior: as(status.Ready, ""), gone: true, arrange: failAt(unreachable("c1"), "look"),
@@ -126,7 +129,7 @@ func TestObserve(t *testing.T) {
 			other := deployment("c2", "web", digest)
 			clusters["c2"].put(deployed(other))
 
-			got := clusters.engine().Observe(t.Context(), holder(), map[deploy.Key]deploy.Record{
+			got := clusters.engine().Observe(t.Context(), holder(), deploy.DriftRelease, map[deploy.Key]deploy.Record{
 				key("c1", "web"): test.prior, key("c2", "web"): recordOf(other),
 			})
 
@@ -167,8 +170,8 @@ func TestObserveAsksEachClusterOnce(t *testing.T) {
 		clusters["c1"].put(deployed(d))
 		records[key("c1", name)] = recordOf(d)
 	}
-	expectNoFailures(t, clusters.engine().Observe(t.Context(), holder(), records).Failures)
-	if diff := cmp.Diff([]string{"look"}, clusters["c1"].calls); diff != "" {
+	expectNoFailures(t, clusters.engine().Observe(t.Context(), holder(), deploy.DriftLive, records).Failures)
+	if diff := cmp.Diff([]string{"look", "inspect ns/a ns/b ns/c"}, clusters["c1"].calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

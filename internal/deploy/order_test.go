@@ -164,7 +164,7 @@ func TestDependenciesGetReady(t *testing.T) {
 					clusters["a"].notReady["ns/db"] = errors.New("0 of 1 replicas")
 					began := time.Now()
 					clusters["a"].before = func(_ context.Context, operation string) error {
-						if operation == "ready ns/db" && time.Since(began) >= test.ready {
+						if operation == "inspect ns/db" && time.Since(began) >= test.ready {
 							clusters["a"].mu.Lock()
 							defer clusters["a"].mu.Unlock()
 							delete(clusters["a"].notReady, "ns/db")

@@ -155,7 +155,7 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 				want[known] = record
 			}
 			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance, Workspace: home}
-			got := clusters.engine().Observe(t.Context(), holder, prior)
+			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftRelease, prior)
 			if diff := cmp.Diff(want, got.Records, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}

@@ -120,7 +120,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	waiting := recordOf(on("c2", "waiting"))
 	waiting.State, waiting.Message = status.NotReady, "as before"
 	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
-	observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, records)
+	observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, records)
 	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}

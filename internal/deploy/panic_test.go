@@ -27,15 +27,15 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 	}{
 		"while writing": {
 			panics: "upgrade ns/web", want: []string{"c2/web upgrading"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
 		},
 		"while reading after a failure": {
 			panics: "read ns/web", want: []string{"c2/web removing"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready, Counts: status.Counts{Ready: 2}},
 		},
 		"while uninstalling": {
 			panics: "uninstall ns/web", want: []string{"c2/web removing"},
-			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied},
+			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
 		},
 	}
 	for name, test := range tests {
@@ -115,7 +115,7 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 			asked.Write = append(asked.Write, deployment("c1", "web", "v1-new"), deployment("c2", "web", "v1-new"))
 
 			outcome := engine.Apply(t.Context(), asked)
-			observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, prior)
+			observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, prior)
 
 			if diff := cmp.Diff([]string{"c2/web looking at the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)

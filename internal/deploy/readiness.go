@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ func (v *visit) watch(ctx context.Context, d target.Deployment) status.State {
 	if !isThere(observed) {
 		return status.WaitApplied
 	}
-	if v.untilReady(ctx, *observed, v.request.Settings.timeout(d)) != nil {
+	if v.untilReady(ctx, *observed, release.RulesOf(d.Options), v.request.Settings.timeout(d)) != nil {
 		return status.NotReady
 	}
 	return status.Ready
@@ -35,7 +36,7 @@ func (v *visit) follow(ctx context.Context, d target.Deployment, record Record) 
 		return record.State
 	}
 	record.State, record.Message = status.Ready, ""
-	if err := v.untilReady(ctx, *observed, v.request.Settings.timeout(d)); err != nil {
+	if err := v.untilReady(ctx, *observed, release.RulesOf(d.Options), v.request.Settings.timeout(d)); err != nil {
 		record.State, record.Message = status.NotReady, status.Message(err.Error())
 	}
 	v.results.succeeded(keyOf(d), record)
@@ -43,13 +44,13 @@ func (v *visit) follow(ctx context.Context, d target.Deployment, record Record) 
 }
 
 // untilReady looks at a release again and again, and says what was missing at the end.
-func (v *visit) untilReady(ctx context.Context, observed release.Observed, timeout time.Duration) error {
+func (v *visit) untilReady(ctx context.Context, observed release.Observed, rules release.Rules, timeout time.Duration) error {
 	const longest = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var last error
 	for delay := 100 * time.Millisecond; ; delay = min(delay*3/2, longest) { //nolint:mnd // half as long again
-		err := v.engine.ready(ctx, v.seen.cluster, observed)
+		err := v.ready(ctx, observed, rules)
 		if err == nil {
 			return nil
 		}
@@ -106,16 +107,37 @@ func (v *visit) stateFor(ctx context.Context, observed release.Observed, needed 
 	}
 	look := v.untilReady
 	if needed.Accepts(string(status.NotReady)) { // Waiting would only make it ready.
-		look = func(ctx context.Context, observed release.Observed, _ time.Duration) error {
-			return v.engine.ready(ctx, v.seen.cluster, observed)
+		look = func(ctx context.Context, observed release.Observed, rules release.Rules, _ time.Duration) error {
+			return v.ready(ctx, observed, rules)
 		}
 	}
-	err := look(ctx, observed, timeout)
-	switch {
-	case err == nil:
-		return status.Ready, nil
-	case isUnanswered(err):
+	err := look(ctx, observed, release.Rules{}, timeout) // Those of its target are not known here.
+	if notReady := new(notReadyError); errors.As(err, &notReady) {
+		return status.NotReady, nil
+	}
+	if err != nil {
 		return "", fmt.Errorf("looking at bundle %s, which it depends on: %w", needed.Bundle, err)
 	}
-	return status.NotReady, nil
+	return status.Ready, nil
+}
+
+// notReadyError says why objects that could be looked at are not ready.
+type notReadyError struct{ message string }
+
+func (e *notReadyError) Error() string { return e.message }
+
+// ready looks once whether the objects of a release are ready. Another error than a
+// *notReadyError says nothing about them.
+func (v *visit) ready(ctx context.Context, observed release.Observed, rules release.Rules) error {
+	findings, err := v.engine.inspectAll(ctx, v.seen.cluster, []release.Inspection{{Observed: observed, Rules: rules}})
+	if err != nil {
+		return err
+	}
+	if findings[0].Err != nil {
+		return findings[0].Err
+	}
+	if state, message := status.Judge(onlyReadiness(findings[0])); state != status.Ready {
+		return &notReadyError{message: message}
+	}
+	return nil
 }

@@ -17,19 +17,36 @@ type results struct {
 	failures []Failure
 	versions map[string]Versions
 	notices  []Notice
+	written  map[Key]sighted
+}
+
+// wrote notes a release whose objects are to be looked at.
+func (r *results) wrote(key Key, seen sighted) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.written == nil {
+		r.written = map[Key]sighted{}
+	}
+	r.written[key] = seen
+}
+
+func (r *results) sighted() map[Key]sighted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.written)
+}
+
+func (r *results) record(key Key) (record Record, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record, known = r.records[key]
+	return record, known
 }
 
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
-}
-
-func (r *results) record(key Key) (Record, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	record, ok := r.records[key]
-	return record, ok
 }
 
 // found notes the versions of objects on a cluster.

@@ -145,6 +145,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		v.results.untouched(key, "deploying", err)
 		return nil
 	}
+	action = release.Correct(action, prior.Corrects(d))
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
@@ -154,6 +155,11 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		return nil
 	}
 	record := recordOf(d, written)
+	writes := action != release.Keep && action != release.Adopt
+	if !writes {
+		record.Stored = prior.Stored
+	}
+	v.results.wrote(key, sighted{observed: written.Observed, stores: writes})
 	if moved && !v.isHandedOver(ctx, key.Cluster, prior) {
 		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
@@ -273,7 +279,7 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 	removed, err := v.seen.cluster.Uninstall(ctx, *observed, release.Removal{Timeout: v.request.Settings.Timeout})
 	v.results.left(key, removed)
 	if err != nil {
-		prior.State = status.ErrApplied
+		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
 		v.results.failed(key, doing, err, &prior)
 		return false
 	}
@@ -296,6 +302,7 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 	left := Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
+		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
 	}
 	observed, err := v.seen.cluster.Release(ctx, d.Namespace, d.Release)
 	if err != nil {
@@ -306,6 +313,7 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 	}
 	if observed.Current() {
 		left.Digest = observed.Mark.Digest
+		v.results.wrote(keyOf(d), sighted{observed: *observed})
 	}
 	return &left
 }

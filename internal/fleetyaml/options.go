@@ -43,10 +43,14 @@ type Ignore struct {
 
 // CorrectDrift says whether changes made on the cluster are taken back.
 type CorrectDrift struct {
-	Enabled         bool `json:"enabled,omitempty"`
-	Force           bool `json:"force,omitempty"`
-	KeepFailHistory bool `json:"keepFailHistory,omitempty"`
+	// Enabled is nil where nothing is said, which is not the same as false.
+	Enabled         *bool `json:"enabled,omitempty"`
+	Force           bool  `json:"force,omitempty"`
+	KeepFailHistory bool  `json:"keepFailHistory,omitempty"`
 }
+
+// Off says whether changes are told and not taken back.
+func (c *CorrectDrift) Off() bool { return c != nil && c.Enabled != nil && !*c.Enabled }
 
 // ValuesFrom names values that live in the cluster deployed to.
 type ValuesFrom struct {

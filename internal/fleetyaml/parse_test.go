@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 		"options that do not work yet but ask for nothing": {
 			text: "kustomize: {dir: ''}\nkeepResources: no\ndependsOn: []\ncorrectDrift: {enabled: false}\nhelm: {version: ''}\n",
 			want: fleetyaml.Definition{Options: fleetyaml.Options{
-				Kustomize: &fleetyaml.Kustomize{}, CorrectDrift: &fleetyaml.CorrectDrift{}, Helm: &fleetyaml.Helm{},
+				Kustomize: &fleetyaml.Kustomize{}, CorrectDrift: &fleetyaml.CorrectDrift{Enabled: new(false)}, Helm: &fleetyaml.Helm{},
 			}, DependsOn: []fleetyaml.Dependency{}},
 		},
 	}

@@ -35,6 +35,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 			return release.Written{}, err
 		}
 	}
+	op.client.ignore = release.RulesOf(d.Options).Ignore
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
@@ -78,7 +79,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.Wait = w.Wait
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
-	install.Force = options.Force
+	install.Force = options.Force || replacesDrift(d)
 	install.TakeOwnership = w.TakeOwnership || options.TakeOwnership
 	install.SkipSchemaValidation = options.SkipSchemaValidation
 	install.EnableDNS = !options.DisableDNS
@@ -146,7 +147,7 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 	upgrade.WaitForJobs = options.WaitForJobs
 	upgrade.Timeout = w.Timeout
 	upgrade.Atomic = options.Atomic && w.Wait
-	upgrade.Force = options.Force
+	upgrade.Force = options.Force || replacesDrift(d)
 	upgrade.TakeOwnership = w.TakeOwnership || options.TakeOwnership
 	upgrade.SkipSchemaValidation = options.SkipSchemaValidation
 	upgrade.EnableDNS = !options.DisableDNS
@@ -259,24 +260,12 @@ func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs 
 	if err != nil {
 		return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
 	}
-	return o.client.waiter.Ready(ctx, built, jobs), nil
+	return o.client.waiter.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
-// Ready looks whether the objects of a release are ready now and returns why not.
-func (c *Client) Ready(ctx context.Context, observed release.Observed) error {
-	op, err := c.operation(ctx, observed.Namespace)
-	if err != nil {
-		return err
-	}
-	record, err := op.config.Releases.Get(observed.Release, observed.Revision)
-	if err != nil {
-		return fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)
-	}
-	notReady, err := op.look(ctx, record, false)
-	if err != nil {
-		return err
-	}
-	return notReady
+// replacesDrift says whether objects that cannot be changed back are replaced.
+func replacesDrift(d target.Deployment) bool {
+	return d.Options.CorrectDrift != nil && d.Options.CorrectDrift.Force
 }
 
 func helmOptions(d target.Deployment) fleetyaml.Helm {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -117,7 +118,7 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
 	defer cancel()
-	if err := r.op.client.waiter.WaitReady(ctx, built, false); err != nil {
+	if err := r.op.client.waiter.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	r.client.forgetCapabilities()

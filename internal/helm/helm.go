@@ -14,9 +14,12 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // fieldManager is the name under which Helm's writes stand in managedFields. By
@@ -29,12 +32,15 @@ var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldMa
 
 // Waiter waits for objects on one cluster.
 type Waiter interface {
-	// WaitReady returns when all objects are ready, jobs only if jobs is set.
-	WaitReady(ctx context.Context, objects []*resource.Info, jobs bool) error
+	// WaitReady returns when all objects that count are ready.
+	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// Ready looks once and fails with what WaitReady would fail with now.
-	Ready(ctx context.Context, objects []*resource.Info, jobs bool) error
+	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// WaitGone returns when none of the objects is there any more.
 	WaitGone(ctx context.Context, objects []*resource.Info) error
+	// Inspect compares live objects with those of releases, and answers a finding for
+	// each release in their order.
+	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
 }
 
 // Client performs release operations on one cluster. It is safe for concurrent

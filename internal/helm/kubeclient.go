@@ -23,6 +23,8 @@ type kubeClient struct {
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client lives for one operation
 	ctx    context.Context
 	waiter Waiter
+	// ignore are conditions that say nothing about the readiness of objects.
+	ignore []map[string]string
 	// waitErr is what the last wait failed with. Helm keeps only its text.
 	waitErr error
 	// created are the objects that this operation has made, in their order: what
@@ -72,11 +74,11 @@ func (k *kubeClient) createAll(objects kube.ResourceList) error {
 	return creating.Wait()
 }
 
-// Update notes what it had to make.
+// Update looks at what is live, of custom resources too. Helm's own Update compares
+// those only with the revision before (pkg/kube/client.go, createPatch), so that what
+// somebody changed on one would stay until the chart changes it as well.
 func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	result, err := k.Client.Update(original, target, force)
-	k.note(result.Created)
-	return result, err
+	return k.UpdateThreeWayMerge(original, target, force)
 }
 
 // UpdateThreeWayMerge notes what it had to make.
@@ -108,12 +110,16 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	return k.wait(timeout, func(ctx context.Context) error { return k.waiter.WaitReady(ctx, objects, false) })
+	return k.wait(timeout, func(ctx context.Context) error {
+		return k.waiter.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
+	})
 }
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	return k.wait(timeout, func(ctx context.Context) error { return k.waiter.WaitReady(ctx, objects, true) })
+	return k.wait(timeout, func(ctx context.Context) error {
+		return k.waiter.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
+	})
 }
 
 // WaitForDelete waits until all objects are gone.

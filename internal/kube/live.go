@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,61 +25,107 @@ type group struct {
 // cluster do together is limited by the client.
 const atOnce = 8
 
-// live reads objects. Those that do not exist are missing in the answer. Where
-// several are of one kind and namespace, one list serves them all; what it lacks
-// is asked for one by one, as only a 404 proves that an object is gone.
+// sight is what was seen of one object. It does not exist if both are nil.
+type sight struct {
+	object *unstructured.Unstructured
+	err    error
+}
+
+// live reads objects. Those that do not exist are missing in the answer.
 func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resource.Info]*unstructured.Unstructured, error) {
+	found := make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+	seen := c.look(ctx, objects)
+	for _, object := range objects {
+		if err := seen[object].err; err != nil {
+			return nil, err
+		}
+		if seen[object].object != nil {
+			found[object] = seen[object].object
+		}
+	}
+	return found, nil
+}
+
+// look reads objects and says of each what came of it. Where several are of one kind
+// and namespace, one list serves them all; what it lacks is asked for one by one, as
+// only a 404 proves that an object is gone. Once the cluster does not answer it is
+// asked no more.
+func (c *Client) look(ctx context.Context, objects []*resource.Info) map[*resource.Info]sight {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
 		key := groupOf(object)
 		groups[key] = append(groups[key], object)
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var (
-		mu    sync.Mutex
-		found = make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+		mu   sync.Mutex
+		seen = make(map[*resource.Info]sight, len(objects))
 	)
-	var listing errgroup.Group
-	listing.SetLimit(atOnce)
+	note := func(object *resource.Info, got sight) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[object] = got
+	}
+	requests := make(chan struct{}, atOnce)
+	var looking sync.WaitGroup
 	for key, members := range groups {
-		if len(members) == 1 {
-			continue
+		looking.Go(func() { c.lookAt(ctx, stop, requests, key, members, note) })
+	}
+	looking.Wait()
+	return seen
+}
+
+// lookAt reads the members of one group. The identity that may neither list a kind
+// nor get one of its objects is not asked to get all others.
+func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key group, members []*resource.Info, note func(*resource.Info, sight)) {
+	var denied bool
+	if len(members) > 1 {
+		requests <- struct{}{}
+		listed, err := c.list(ctx, key, members)
+		<-requests
+		denied = apierrors.IsForbidden(err)
+		var lacking []*resource.Info
+		for _, member := range members {
+			if object, ok := listed[member.Name]; ok {
+				note(member, sight{object: object})
+				continue
+			}
+			lacking = append(lacking, member)
 		}
-		listing.Go(func() error {
-			listed := c.list(ctx, key, members)
-			mu.Lock()
-			defer mu.Unlock()
+		members = lacking
+	}
+	get := func(object *resource.Info) sight {
+		requests <- struct{}{}
+		defer func() { <-requests }()
+		if ctx.Err() != nil {
+			return sight{err: context.Cause(ctx)}
+		}
+		got, err := c.get(ctx, object)
+		if isUnreachable(err) {
+			stop(err)
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return sight{object: got, err: err}
+	}
+	if denied && len(members) > 0 {
+		first := get(members[0])
+		note(members[0], first)
+		members = members[1:]
+		if apierrors.IsForbidden(first.err) {
 			for _, member := range members {
-				if object, ok := listed[member.Name]; ok {
-					found[member] = object
-				}
+				note(member, first)
 			}
-			return nil
-		})
-	}
-	if err := listing.Wait(); err != nil {
-		return nil, err
-	}
-	var lacking []*resource.Info
-	for _, object := range objects {
-		if found[object] == nil {
-			lacking = append(lacking, object)
+			return
 		}
 	}
-	getting, ctx := errgroup.WithContext(ctx)
-	getting.SetLimit(atOnce)
-	for _, object := range lacking {
-		getting.Go(func() error {
-			got, err := c.get(ctx, object)
-			if err != nil || got == nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[object] = got
-			return nil
-		})
+	var getting sync.WaitGroup
+	for _, member := range members {
+		getting.Go(func() { note(member, get(member)) })
 	}
-	return found, getting.Wait()
+	getting.Wait()
 }
 
 func groupOf(object *resource.Info) group {
@@ -104,9 +149,10 @@ const pageSize = 100
 
 // list answers the members of a group by name. It is a shortcut: what it does
 // not find, and all of it when it fails, for example because the identity may
-// get but not list, is read one by one, and an error shows there. It stops when
-// it has found every member: others may have many more objects in the namespace.
-func (c *Client) list(ctx context.Context, key group, members []*resource.Info) map[string]*unstructured.Unstructured {
+// get but not list, is read one by one, and an error that counts shows there. It
+// stops when it has found every member: others may have many more objects in the
+// namespace.
+func (c *Client) list(ctx context.Context, key group, members []*resource.Info) (map[string]*unstructured.Unstructured, error) {
 	wanted := make(map[string]bool, len(members))
 	for _, member := range members {
 		wanted[member.Name] = true
@@ -116,7 +162,7 @@ func (c *Client) list(ctx context.Context, key group, members []*resource.Info) 
 	for {
 		page, err := c.dynamic.Resource(key.resource).Namespace(key.namespace).List(ctx, options)
 		if err != nil {
-			return listed
+			return listed, fmt.Errorf("listing %s: %w", key.resource.Resource, err)
 		}
 		for _, item := range page.Items {
 			if wanted[item.GetName()] {
@@ -124,7 +170,7 @@ func (c *Client) list(ctx context.Context, key group, members []*resource.Info) 
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" || len(listed) == len(wanted) {
-			return listed
+			return listed, nil
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // Condition is why one object is not ready.
@@ -36,6 +38,9 @@ func (e *NotReadyError) Error() string {
 	}
 	return "not ready: " + strings.Join(lines, "; ")
 }
+
+// Unready counts them.
+func (e *NotReadyError) Unready() int { return len(e.Objects) }
 
 // NotGoneError lists the objects that were not deleted in time.
 type NotGoneError struct{ Objects []Leftover }
@@ -69,15 +74,14 @@ func delays() wait.DelayFunc {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: growth, Cap: limit, Steps: 10}.DelayFunc()
 }
 
-// WaitReady returns when every object was seen ready by kstatus. It fails with a
-// *NotReadyError when ctx ends, or earlier when an object has failed and waiting
-// is of no use. Jobs count only if jobs is set, and are ready when they are
-// complete.
-func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, jobs bool) error {
-	pending := waitedFor(objects, jobs)
+// WaitReady returns when every object that counts was seen ready by kstatus. It fails
+// with a *NotReadyError when ctx ends, or earlier when an object has failed and
+// waiting is of no use.
+func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
+	pending := waitedFor(objects, counts.Jobs)
 	var failing failure
 	return until(ctx, func(ctx context.Context) (err error, final bool) {
-		pending, err = c.notReady(ctx, pending)
+		pending, err = c.notReady(ctx, pending, counts.Ignore)
 		notReady, ok := errors.AsType[*NotReadyError](err)
 		return err, ok && failing.isFinal(notReady.Objects, time.Now())
 	})
@@ -125,8 +129,8 @@ func until(ctx context.Context, look func(context.Context) (err error, final boo
 }
 
 // Ready looks once and fails with a *NotReadyError if an object is not ready.
-func (c *Client) Ready(ctx context.Context, objects []*resource.Info, jobs bool) error {
-	_, err := c.notReady(ctx, waitedFor(objects, jobs))
+func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
+	_, err := c.notReady(ctx, waitedFor(objects, counts.Jobs), counts.Ignore)
 	return err
 }
 
@@ -151,7 +155,7 @@ func isA(object *resource.Info, kind schema.GroupVersionKind) bool {
 }
 
 // notReady answers those objects that are not ready, and why.
-func (c *Client) notReady(ctx context.Context, objects []*resource.Info) ([]*resource.Info, error) {
+func (c *Client) notReady(ctx context.Context, objects []*resource.Info, ignore []map[string]string) ([]*resource.Info, error) {
 	live, err := c.live(ctx, objects)
 	if err != nil {
 		return objects, err
@@ -161,7 +165,7 @@ func (c *Client) notReady(ctx context.Context, objects []*resource.Info) ([]*res
 		reasons []Condition
 	)
 	for _, object := range objects {
-		condition, ready, err := conditionOf(object, live[object])
+		condition, ready, err := conditionOf(object, withoutIgnored(live[object], ignore))
 		if err != nil {
 			return objects, err
 		}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -122,6 +123,9 @@ func soon(t *testing.T, patience time.Duration) context.Context {
 	return ctx
 }
 
+//nolint:gochecknoglobals // a constant struct
+var withJobs = release.Readiness{Jobs: true}
+
 const (
 	long  = 20 * time.Second
 	short = time.Second
@@ -132,14 +136,14 @@ func TestAccWaitReady(t *testing.T) {
 	l := newLab(t, "wait-ready")
 	infos := l.infos(t, deployment("web"), configMap("settings", ""), configMap("more", ""), job("migrate"))
 	var missing *kube.NotReadyError
-	if err := l.Ready(t.Context(), infos, true); !errors.As(err, &missing) || len(missing.Objects) != len(infos) {
+	if err := l.Ready(t.Context(), infos, withJobs); !errors.As(err, &missing) || len(missing.Objects) != len(infos) {
 		t.Fatalf("before anything is there: %v", err)
 	}
 	l.create(t, infos)
-	if err := l.WaitReady(soon(t, long), infos, true); err != nil {
+	if err := l.WaitReady(soon(t, long), infos, withJobs); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Ready(t.Context(), infos, true); err != nil {
+	if err := l.Ready(t.Context(), infos, withJobs); err != nil {
 		t.Errorf("ready before, but now: %v", err)
 	}
 }
@@ -150,7 +154,7 @@ func TestAccWaitReadyNamesWhatIsMissing(t *testing.T) {
 	infos := l.infos(t, claim("data"), configMap("settings", ""))
 	l.create(t, infos)
 	began := time.Now()
-	err := l.WaitReady(soon(t, short), infos, true)
+	err := l.WaitReady(soon(t, short), infos, withJobs)
 	var notReady *kube.NotReadyError
 	if !errors.As(err, &notReady) {
 		t.Fatalf("error = %v, want a NotReadyError", err)
@@ -171,10 +175,10 @@ func TestAccWaitReadyOfJobs(t *testing.T) {
 	waiting := strings.Replace(job("waiting"), "spec: {template", "spec: {suspend: true, template", 1)
 	infos := l.infos(t, waiting)
 	l.create(t, infos)
-	if err := l.WaitReady(soon(t, long), infos, false); err != nil {
+	if err := l.WaitReady(soon(t, long), infos, release.Readiness{}); err != nil {
 		t.Errorf("jobs do not count, but: %v", err)
 	}
-	if err := l.WaitReady(soon(t, short), infos, true); !errors.As(err, new(*kube.NotReadyError)) {
+	if err := l.WaitReady(soon(t, short), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
 		t.Errorf("a job that does not run: %v", err)
 	}
 	// One that is out of time has failed, and waiting ends at once.
@@ -183,7 +187,7 @@ func TestAccWaitReadyOfJobs(t *testing.T) {
 	l.patch(t, failing[0], `{"spec":{"parallelism":0,"suspend":false}}`, "")
 	began := time.Now()
 	var notReady *kube.NotReadyError
-	if err := l.WaitReady(soon(t, time.Minute), failing, true); !errors.As(err, &notReady) || notReady.Objects[0].Status != "Failed" {
+	if err := l.WaitReady(soon(t, time.Minute), failing, withJobs); !errors.As(err, &notReady) || notReady.Objects[0].Status != "Failed" {
 		t.Errorf("a failed job: %v", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
@@ -211,18 +215,18 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	l := newLab(t, "wait-custom")
 	definition := l.infos(t, widgets)
 	l.create(t, definition)
-	if err := l.WaitReady(soon(t, long), definition, true); err != nil {
+	if err := l.WaitReady(soon(t, long), definition, withJobs); err != nil {
 		t.Fatal(err)
 	}
 	widget := l.infos(t, "apiVersion: wait.example.com/v1\nkind: Widget\nmetadata: {name: w}")
 	l.create(t, widget)
-	if err := l.Ready(t.Context(), widget, true); err != nil {
+	if err := l.Ready(t.Context(), widget, withJobs); err != nil {
 		t.Errorf("what has no status is ready, but: %v", err)
 	}
 	const stalled, ready = `{"status":{"conditions":[{"type":"Stalled","status":"True","message":"no quota"}]}}`, `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
 	l.patch(t, widget[0], stalled, "status")
 	var notReady *kube.NotReadyError
-	if err := l.Ready(t.Context(), widget, true); !errors.As(err, &notReady) || !strings.Contains(err.Error(), "Widget wait-custom/w is Failed: no quota") {
+	if err := l.Ready(t.Context(), widget, withJobs); !errors.As(err, &notReady) || !strings.Contains(err.Error(), "Widget wait-custom/w is Failed: no quota") {
 		t.Errorf("stalled: %v", err)
 	}
 	// What an upgrade finds failed can recover by it.
@@ -231,7 +235,7 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 		<-time.After(short)
 		l.patch(t, widget[0], ready, "status")
 	})
-	if err := l.WaitReady(soon(t, long), widget, true); err != nil {
+	if err := l.WaitReady(soon(t, long), widget, withJobs); err != nil {
 		t.Errorf("it recovers, but: %v", err)
 	}
 	recovering.Wait()
@@ -308,7 +312,7 @@ func TestAccWaitGoneBelievesOnlyANotFound(t *testing.T) {
 	if !errors.As(err, new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}
-	if err := gone.WaitReady(soon(t, short), infos, true); !errors.As(kube.Classify("c1", err), new(*status.UnreachableError)) {
+	if err := gone.WaitReady(soon(t, short), infos, withJobs); !errors.As(kube.Classify("c1", err), new(*status.UnreachableError)) {
 		t.Errorf("no answer: error = %v, want an UnreachableError", err)
 	}
 }
@@ -326,7 +330,7 @@ func TestAccReadingTakesFewRequests(t *testing.T) {
 	infos := l.infos(t, manifests...)
 	l.create(t, infos)
 	var counted atomic.Int64
-	if err := counting(t, l, &counted).Ready(t.Context(), infos, true); err != nil {
+	if err := counting(t, l, &counted).Ready(t.Context(), infos, withJobs); err != nil {
 		t.Fatal(err)
 	}
 	if got := counted.Load(); got != 3 {

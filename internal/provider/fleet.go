@@ -202,8 +202,12 @@ func (c *clusterClient) Release(ctx context.Context, namespace, name string) (*r
 	return observed, kube.Classify(c.name, err)
 }
 
-func (c *clusterClient) Ready(ctx context.Context, observed release.Observed) error {
-	return kube.Classify(c.name, c.helm.Ready(ctx, observed))
+func (c *clusterClient) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+	findings, err := c.helm.Inspect(ctx, releases)
+	for i := range findings {
+		findings[i].Err = kube.Classify(c.name, findings[i].Err)
+	}
+	return findings, kube.Classify(c.name, err)
 }
 
 func (c *clusterClient) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {

@@ -31,13 +31,21 @@ type targetModel struct {
 	MaxRemovals        types.String   `tfsdk:"max_removals"`
 	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
 	PlanObjects        types.Bool     `tfsdk:"plan_objects"`
+	Drift              types.String   `tfsdk:"drift"`
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`
 	Summary            types.String   `tfsdk:"summary"`
 	Stages             types.String   `tfsdk:"stages"`
 	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
+	Ready              types.Int64    `tfsdk:"ready"`
+	Failed             types.Int64    `tfsdk:"failed"`
+	ResourceCounts     types.Object   `tfsdk:"resource_counts"`
+	ClusterCounts      types.Map      `tfsdk:"cluster_resource_counts"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
+
+	// looks is what private state adds to the deployments.
+	looks looks
 }
 
 type ruleModel struct {
@@ -90,8 +98,17 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 		Timeout:       timeout,
 		MaxHistory:    int(m.MaxHistory.ValueInt64()),
 		TakeOwnership: m.TakeOwnership.ValueBool(),
+		Drift:         m.drift(),
 		Description:   func(d target.Deployment) string { return description(name, d) },
 	}
+}
+
+// drift is live for a state that was written before the attribute was there.
+func (m *targetModel) drift() deploy.Drift {
+	if m.Drift.ValueString() == "" {
+		return deploy.DriftLive
+	}
+	return deploy.Drift(m.Drift.ValueString())
 }
 
 // description stands in the history of a release: what it was made from and,
@@ -124,11 +141,11 @@ func (m *targetModel) records() map[deploy.Key]deploy.Record {
 		}
 		cluster, bundle, _ := strings.Cut(name, "/")
 		key := deploy.Key{Cluster: cluster, Bundle: bundle}
-		records[key] = deploy.Record{
+		records[key] = m.looks.on(name, deploy.Record{
 			Release: text("release"), Namespace: text("namespace"), Chart: text("chart"), Version: text("version"),
 			Digest: text("digest"), State: status.State(text("state")), Message: text("message"),
 			Objects: objects[name],
-		}
+		})
 	}
 	return records
 }
@@ -174,7 +191,7 @@ func (m *targetModel) setRecords(records map[deploy.Key]deploy.Record) {
 	if m.PlanObjects.ValueBool() {
 		m.Objects = types.MapValueMust(objectsType(), objects)
 	}
-	m.ReadyClusters = types.StringValue(readyClusters(records))
+	m.setCounts(records)
 }
 
 func deploymentValue(record deploy.Record, state, message types.String) types.Object {

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -44,6 +45,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	creating := req.State.Raw.IsNull()
 	if !creating {
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+		prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -89,7 +91,7 @@ func (m *targetModel) setUnknown() {
 	m.Objects = types.MapUnknown(objectsType())
 	m.Summary = types.StringUnknown()
 	m.Stages = types.StringUnknown()
-	m.ReadyClusters = types.StringUnknown()
+	m.setCountsUnknown()
 }
 
 // releasesOf are the releases of deployments, by key.
@@ -138,7 +140,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
 	for _, d := range result.Deployments {
-		if err := d.Supported(); err != nil {
+		if err := kube.CheckRules(release.RulesOf(d.Options)); err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}
@@ -205,7 +207,7 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 		key := keyOf(d)
 		there[key] = true
 		record, had := prior[key]
-		asWanted := had && !remark && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && record.State.Settled()
+		asWanted := had && !remark && isAsWanted(d, record)
 		steps[i] = release.Step{Deployment: d, State: string(record.State), Change: !asWanted}
 	}
 	order := release.NewOrder(steps)
@@ -245,6 +247,13 @@ func compare(wanted []target.Deployment, prior map[deploy.Key]deploy.Record, rem
 
 func keyOf(d target.Deployment) deploy.Key {
 	return deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+}
+
+// isAsWanted says whether nothing has to be done for a deployment. Objects that are
+// not as they were deployed are put right, unless the bundle only wants to be told.
+func isAsWanted(d target.Deployment, record deploy.Record) bool {
+	settled := record.State.Settled() || record.State == status.Modified
+	return settled && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && !record.Corrects(d)
 }
 
 // planChange fills in the computed attributes of a plan whose wanted deployments
@@ -305,10 +314,11 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	case plan.PlanObjects.ValueBool():
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
-	plan.Summary, plan.Stages, plan.ReadyClusters = before.Summary, before.Stages, before.ReadyClusters
+	plan.Summary, plan.Stages = before.Summary, before.Stages
+	plan.keepCounts(before)
 	if creating || counts.Any() {
 		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.stages)
-		plan.ReadyClusters = types.StringUnknown()
+		plan.setCountsUnknown()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -22,6 +23,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -103,6 +105,13 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Show in `objects` which objects change. Default `true`; `false` keeps plan and state small.",
 			},
+			"drift": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(string(deploy.DriftLive)),
+				MarkdownDescription: "How closely a refresh looks. `live` (default) compares live objects with what was deployed, field by field of the manifest: " +
+					"what a cluster adds or others own is no drift. `release` compares release records and needs no right to read objects. " +
+					"`none` only looks whether each release is there. What differs is put right by the next apply, unless the bundle has `correctDrift.enabled: false`.",
+				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DriftLive), string(deploy.DriftRelease), string(deploy.DriftNone))},
+			},
 			"id": schema.StringAttribute{
 				Computed:            true,
 				MarkdownDescription: "Random id of this target, with which it marks its releases. Only releases with this mark are ever removed.",
@@ -140,6 +149,20 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"ready_clusters": schema.StringAttribute{
 				Computed:            true,
 				MarkdownDescription: "On how many clusters all deployments are ready, such as `48/50`.",
+			},
+			"ready": schema.Int64Attribute{
+				Computed: true, MarkdownDescription: "How many deployments are `Ready`.",
+			},
+			"failed": schema.Int64Attribute{
+				Computed: true, MarkdownDescription: "How many deployments are `ErrApplied`.",
+			},
+			"resource_counts": schema.SingleNestedAttribute{
+				Computed: true, Attributes: countsAttributes(),
+				MarkdownDescription: "The objects of all deployments, hooks and `crds/` excepted, each counted once, as they were when last looked at.",
+			},
+			"cluster_resource_counts": schema.MapNestedAttribute{
+				Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: countsAttributes()},
+				MarkdownDescription: "The same by cluster.",
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -218,8 +241,9 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
 		return
 	}
+	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	records := state.records()
-	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), records)
+	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
 	logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
 	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
@@ -230,6 +254,8 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
 	r.fleet.rememberConnections(ctx, readConnections(ctx, req.Private, &resp.Diagnostics), resp.Private, records, &resp.Diagnostics)
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
+	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -250,6 +276,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	known := readRemembered(ctx, req.Private, &resp.Diagnostics)
+	prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -268,6 +295,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
+	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
@@ -361,6 +389,14 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	for key := range change.keep {
 		records[key] = prior[key]
 	}
+	for _, d := range wanted {
+		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+		if record, ok := records[key]; ok && change.keep[key] {
+			record.Rules = release.RulesOf(d.Options) // They change without a deployment.
+			records[key] = record
+		}
+	}
+	rememberLooks(ctx, before.looks, private, records, plan.PlanObjects.ValueBool(), diags)
 	plan.setRecords(records)
 	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
 	if plan.Summary.IsUnknown() {

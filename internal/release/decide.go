@@ -109,6 +109,15 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 	return Keep, nil
 }
 
+// Correct answers the action that also takes back what others changed on the objects
+// of a release, if anything is to be taken back.
+func Correct(action Action, drifted bool) Action {
+	if drifted && (action == Keep || action == Adopt) {
+		return Upgrade
+	}
+	return action
+}
+
 // DecideRemoval says whether the holder of mark may remove observed: only what
 // carries its own instance id. Anything else was taken over by another and is
 // kept.

@@ -13,19 +13,40 @@ import (
 // (pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go, BundleState).
 type State string
 
-// The states a deployment can be seen in.
+// The states of a deployment.
 const (
-	// Ready: deployed, and every object is ready.
+	// Ready: deployed, every object as deployed, and ready.
 	Ready State = "Ready"
 	// NotReady: deployed, and some object is not ready yet.
 	NotReady State = "NotReady"
-	// Modified: the release is not the one this provider made last.
+	// Pending: wanted, and nothing is there yet.
+	Pending State = "Pending"
+	// OutOfSync: something newer is wanted, and held back.
+	OutOfSync State = "OutOfSync"
+	// Modified: somebody changed the release, or objects of it.
 	Modified State = "Modified"
 	// WaitApplied: an operation was cut short or has not started.
 	WaitApplied State = "WaitApplied"
 	// ErrApplied: the last operation failed.
 	ErrApplied State = "ErrApplied"
 )
+
+// ranks orders states by how bad they are (Fleet: StateRank).
+var ranks = []State{Ready, NotReady, Pending, OutOfSync, Modified, WaitApplied, ErrApplied} //nolint:gochecknoglobals // a constant list
+
+// Rank is 1 for Ready and grows the worse a state is; 0 is no state.
+func (s State) Rank() int { return slices.Index(ranks, s) + 1 }
+
+// Worst is the state of many: the worst one, Ready for none.
+func Worst(states ...State) State {
+	worst := Ready
+	for _, state := range states {
+		if state.Rank() > worst.Rank() {
+			worst = state
+		}
+	}
+	return worst
+}
 
 // Settled says whether a deployment in this state is what was last asked for,
 // so that nothing has to be done while its digest stays the same.

@@ -331,10 +331,13 @@ func isReleaseName(name string) bool {
 // digestVersion stands before every digest; see bundle.
 const digestVersion = "v1"
 
-// digest covers what is deployed, but not where. 32 characters of it fit into a
-// Kubernetes label value.
+// digest covers what is deployed, but not where, and not how live objects are
+// judged: another way to compare them deploys nothing. 32 characters of it fit into
+// a Kubernetes label value.
 func digest(d Deployment, content string) (string, error) {
-	options, err := json.Marshal(d.Options) // Keys of maps are sorted.
+	deployed := d.Options
+	deployed.Diff, deployed.Ignore, deployed.CorrectDrift = nil, nil, nil
+	options, err := json.Marshal(deployed) // Keys of maps are sorted.
 	if err != nil {
 		return "", fmt.Errorf("computing the digest of the options: %w", err)
 	}

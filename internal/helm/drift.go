@@ -1,0 +1,192 @@
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// manifest are the objects that one release is made of, hooks excepted.
+type manifest struct {
+	objects []*unstructured.Unstructured
+	// err is why the record could not be read.
+	err error
+}
+
+// Inspect says of releases what their objects are like on the cluster.
+func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+	observed := make([]release.Observed, len(releases))
+	for i := range releases {
+		observed[i] = releases[i].Observed
+	}
+	read, err := c.manifests(ctx, observed)
+	if err != nil {
+		return nil, err
+	}
+	findings := make([]release.Finding, len(releases))
+	var (
+		looked  []release.Inspection
+		objects [][]*unstructured.Unstructured
+		places  []int
+	)
+	for i, manifest := range read {
+		if findings[i].Err = manifest.err; manifest.err != nil {
+			continue
+		}
+		looked, objects, places = append(looked, releases[i]), append(objects, manifest.objects), append(places, i)
+	}
+	for i, finding := range c.waiter.Inspect(ctx, looked, objects) {
+		findings[places[i]] = finding
+	}
+	return findings, nil
+}
+
+const (
+	// listedFrom is the number of records from which on a list is cheaper than one
+	// request for each. It brings the older revisions as well.
+	listedFrom = 4
+	// recordsAtOnce is how many records are in memory at once: each holds a chart.
+	recordsAtOnce = 20
+	// readsAtOnce is how many requests for single records are under way.
+	readsAtOnce = 8
+)
+
+// manifests reads what releases are made of from their records. Those of one holder
+// take a list of its records, page by page; what the list lacks, one request each.
+func (c *Client) manifests(ctx context.Context, wanted []release.Observed) ([]manifest, error) {
+	client, err := c.factory.KubernetesClientSet()
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	found := make([]manifest, len(wanted))
+	listed := map[string]manifest{}
+	byInstance := map[string]int{}
+	for _, observed := range wanted {
+		byInstance[observed.Mark.Instance]++
+	}
+	for instance, number := range byInstance {
+		if instance != "" && number >= listedFrom {
+			listRecords(ctx, client, instance, wanted, listed)
+		}
+	}
+	var reading errgroup.Group
+	reading.SetLimit(readsAtOnce)
+	for i, observed := range wanted {
+		if known, ok := listed[recordKey(observed)]; ok {
+			found[i] = known
+			continue
+		}
+		reading.Go(func() error {
+			found[i] = readRecord(ctx, client, observed)
+			return nil
+		})
+	}
+	_ = reading.Wait() // Each answer carries its own error.
+	return found, nil
+}
+
+func recordKey(observed release.Observed) string {
+	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
+}
+
+// listRecords reads the records of one holder. It is a shortcut: when it fails, what
+// it has not found is read one by one, and an error shows there.
+func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]manifest) {
+	left := map[string]bool{}
+	for _, observed := range wanted {
+		if observed.Mark.Instance == instance {
+			left[recordKey(observed)] = true
+		}
+	}
+	selector := labels.SelectorFromSet(labels.Set{labelOwner: helmOwner, labelInstance: instance}).String() +
+		"," + labelStatus + "!=" + string(release.StatusSuperseded)
+	options := metav1.ListOptions{LabelSelector: selector, Limit: recordsAtOnce}
+	for len(left) > 0 {
+		page, err := client.CoreV1().Secrets(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return
+		}
+		for _, secret := range page.Items {
+			key := secret.Namespace + "/" + secret.Name
+			if left[key] {
+				into[key] = manifestOf(&secret)
+				delete(left, key)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return
+		}
+	}
+}
+
+func readRecord(ctx context.Context, client kubernetes.Interface, observed release.Observed) manifest {
+	name := recordName(observed.Release, observed.Revision)
+	secret, err := client.CoreV1().Secrets(observed.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return manifest{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
+	}
+	return manifestOf(secret)
+}
+
+// manifestOf reads the manifest in a record and nothing else of it: Helm's own way
+// decodes the chart too, and panics on what it cannot decode.
+func manifestOf(secret *corev1.Secret) manifest {
+	text, err := recordedManifest(secret.Data["release"])
+	if err != nil {
+		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
+	}
+	parsed, err := documents([]byte(text))
+	if err != nil {
+		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
+	}
+	read := manifest{objects: make([]*unstructured.Unstructured, 0, len(parsed))}
+	for _, object := range parsed {
+		if !object.IsList() {
+			read.objects = append(read.objects, object)
+			continue
+		}
+		err := object.EachListItem(func(item runtime.Object) error {
+			if member, ok := item.(*unstructured.Unstructured); ok {
+				read.objects = append(read.objects, member)
+			}
+			return nil
+		})
+		if err != nil {
+			return manifest{err: fmt.Errorf("reading a list in the release record %s: %w", secret.Name, err)}
+		}
+	}
+	return read
+}
+
+// recordedManifest decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
+// pkg/storage/driver/util.go).
+func recordedManifest(record []byte) (string, error) {
+	packed, err := base64.StdEncoding.DecodeString(string(record))
+	if err != nil {
+		return "", err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", err
+	}
+	var content struct {
+		Manifest string `json:"manifest"`
+	}
+	if err := json.NewDecoder(reader).Decode(&content); err != nil {
+		return "", err
+	}
+	return content.Manifest, reader.Close()
+}

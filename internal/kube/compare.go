@@ -1,0 +1,388 @@
+package kube
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// differences are the fields of wanted that live does not have, or has with another
+// value. What only live has is a default of the server or belongs to somebody else,
+// and is none. Lists are compared as an apply merges them.
+func differences(wanted, live *unstructured.Unstructured) []release.Difference {
+	c := comparison{secret: isSecret(wanted)}
+	wantedContent, liveContent := contentOf(wanted), contentOf(live)
+	typed, schema := typedForm(wantedContent)
+	for _, key := range sortedKeys(wantedContent) {
+		field := values{wanted: wantedContent[key], live: liveContent[key], typed: typed.field(key)}
+		c.compare(path("").field(key), field, fieldSchema(schema, key))
+	}
+	return c.found
+}
+
+// comparison collects what differs in one object.
+type comparison struct {
+	secret bool
+	found  []release.Difference
+}
+
+// values are the value of one field on all sides.
+type values struct {
+	wanted, live any
+	// typed is the wanted value as the server would write it, such as "1" for "1000m".
+	typed form
+}
+
+// form is a value in the notation of its Go type. known says that the type is known,
+// and there that it has the field.
+type form struct {
+	value        any
+	known, there bool
+}
+
+func (f form) field(key string) form {
+	fields, ok := f.value.(map[string]any)
+	if !f.known || !ok {
+		return form{}
+	}
+	value, there := fields[key]
+	return form{value: value, known: true, there: there}
+}
+
+func (f form) item(i, of int) form {
+	items, ok := f.value.([]any)
+	if !f.known || !ok || len(items) != of {
+		return form{}
+	}
+	return form{value: items[i], known: true, there: true}
+}
+
+func (c *comparison) add(at path, live any) {
+	difference := release.Difference{Path: string(at), Fingerprint: "-"}
+	if !c.secret {
+		// Content that cannot be written as JSON is not in an API server's answer.
+		content, _ := json.Marshal(live)
+		difference.Fingerprint = release.ShortHash(content)
+	}
+	c.found = append(c.found, difference)
+}
+
+func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatchMeta) {
+	if v.live == nil && v.isDropped() {
+		return
+	}
+	switch wanted := v.wanted.(type) {
+	case nil:
+	case map[string]any:
+		live, ok := v.live.(map[string]any)
+		if !ok {
+			c.add(at, v.live)
+			return
+		}
+		for _, key := range sortedKeys(wanted) {
+			c.compare(at.field(key), values{wanted: wanted[key], live: live[key], typed: v.typed.field(key)}, fieldSchema(schema, key))
+		}
+	case []any:
+		live, ok := v.live.([]any)
+		if !ok {
+			c.add(at, v.live)
+			return
+		}
+		c.compareLists(at, wanted, live, v.typed, schema)
+	default:
+		if !isEqual(wanted, v.live) && !(v.typed.there && isEqual(v.typed.value, v.live)) {
+			c.add(at, v.live)
+		}
+	}
+}
+
+// listSchema says how a list is merged; as one whole if it says nothing.
+type listSchema struct {
+	strategicpatch.LookupPatchMeta
+	key     string
+	isMerge bool
+}
+
+// isDropped says whether a server does not store the wanted value, because it says
+// nothing, or because its type has no such field. An empty text in a map, such as in
+// the data of a ConfigMap, is stored.
+func (v values) isDropped() bool {
+	if v.typed.known && v.wanted == "" {
+		return !v.typed.there
+	}
+	return isVacuous(v.wanted) || (v.typed.known && !v.typed.there)
+}
+
+func (c *comparison) compareLists(at path, wanted, live []any, typed form, schema strategicpatch.LookupPatchMeta) {
+	list, _ := schema.(listSchema)
+	switch {
+	case list.isMerge && list.key != "" && allHave(wanted, list.key):
+		for i, item := range wanted {
+			c.compareMember(at, item, live, typed.item(i, len(wanted)), list)
+		}
+	case list.isMerge && list.key == "":
+		for i, item := range wanted {
+			isThere := func(other any) bool { return isEqual(item, other) || isEqual(typed.item(i, len(wanted)).value, other) }
+			if !slices.ContainsFunc(live, isThere) {
+				c.add(at, live)
+				return
+			}
+		}
+	case len(wanted) != len(live):
+		c.add(at, live)
+	default:
+		for i, item := range wanted {
+			c.compare(at.item(fmt.Sprint(i)), values{wanted: item, live: live[i], typed: typed.item(i, len(wanted))}, list.LookupPatchMeta)
+		}
+	}
+}
+
+// compareMember looks for an item of a list with a key. Several can have the same, as
+// the ports of a Service with two protocols; one that is as wanted is enough.
+func (c *comparison) compareMember(at path, wanted any, live []any, typed form, list listSchema) {
+	name := fieldOf(wanted, list.key)
+	at = at.item(fmt.Sprint(name))
+	var first *comparison
+	for _, candidate := range live {
+		if !isEqual(fieldOf(candidate, list.key), name) {
+			continue
+		}
+		tried := comparison{secret: c.secret}
+		tried.compare(at, values{wanted: wanted, live: candidate, typed: typed}, list.LookupPatchMeta)
+		if len(tried.found) == 0 {
+			return
+		}
+		if first == nil {
+			first = &tried
+		}
+	}
+	if first == nil {
+		c.add(at, nil)
+		return
+	}
+	c.found = append(c.found, first.found...)
+}
+
+func allHave(items []any, key string) bool {
+	return !slices.ContainsFunc(items, func(item any) bool { return fieldOf(item, key) == nil })
+}
+
+func fieldOf(item any, key string) any {
+	fields, ok := item.(map[string]any)
+	if !ok {
+		return nil
+	}
+	return fields[key]
+}
+
+// fieldSchema says how a field is merged, nil where nobody knows.
+func fieldSchema(schema strategicpatch.LookupPatchMeta, key string) strategicpatch.LookupPatchMeta {
+	if list, ok := schema.(listSchema); ok {
+		schema = list.LookupPatchMeta
+	}
+	if schema == nil {
+		return nil
+	}
+	if items, meta, err := schema.LookupPatchMetadataForSlice(key); err == nil {
+		return listSchema{LookupPatchMeta: items, key: meta.GetPatchMergeKey(), isMerge: slices.Contains(meta.GetPatchStrategies(), "merge")}
+	}
+	field, _, err := schema.LookupPatchMetadataForStruct(key)
+	if err != nil {
+		return nil
+	}
+	return field
+}
+
+// typedForm writes an object in the notation of its Go type. Kinds that are not
+// built in have none.
+func typedForm(content map[string]any) (form, strategicpatch.LookupPatchMeta) {
+	object := &unstructured.Unstructured{Object: content}
+	typed, err := scheme.Scheme.New(object.GroupVersionKind())
+	if err != nil {
+		return form{}, nil
+	}
+	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	if err != nil {
+		return form{}, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
+		return form{}, schema
+	}
+	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return form{}, schema
+	}
+	return form{value: written, known: true, there: true}, schema
+}
+
+// isVacuous says whether a value says nothing: a server need not store it.
+func isVacuous(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return value == ""
+	case bool:
+		return !value
+	case map[string]any:
+		for _, field := range value {
+			if !isVacuous(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(value) == 0
+	}
+	number, ok := numberOf(value)
+	return ok && number == 0
+}
+
+// isEqual compares values of any depth. Numbers are equal whatever their type.
+func isEqual(a, b any) bool {
+	left, ok := numberOf(a)
+	if ok {
+		right, ok := numberOf(b)
+		return ok && left == right
+	}
+	return sameJSON(a, b)
+}
+
+func sameJSON(a, b any) bool {
+	left, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	right, err := json.Marshal(b)
+	return err == nil && string(left) == string(right)
+}
+
+func numberOf(value any) (float64, bool) {
+	switch value := value.(type) {
+	case int64:
+		return float64(value), true
+	case int32:
+		return float64(value), true
+	case int:
+		return float64(value), true
+	case float64:
+		return value, true
+	}
+	return 0, false
+}
+
+// path is where a field stands: "spec.ports[80].targetPort".
+type path string
+
+var plainField = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (p path) field(key string) path {
+	switch {
+	case !plainField.MatchString(key):
+		return p.item(key)
+	case p == "":
+		return path(key)
+	}
+	return p + "." + path(key)
+}
+
+func (p path) item(key string) path { return p + "[" + path(key) + "]" }
+
+// contentOf answers what of an object is compared. What others write on every object
+// of its kind is left out.
+func contentOf(object *unstructured.Unstructured) map[string]any {
+	content := object.DeepCopy().Object
+	delete(content, "status")
+	metadata := map[string]any{}
+	if labels := object.GetLabels(); len(labels) > 0 {
+		metadata["labels"] = texts(labels, "app.kubernetes.io/managed-by")
+	}
+	if annotations := object.GetAnnotations(); len(annotations) > 0 {
+		metadata["annotations"] = texts(annotations, holderName, holderNamespace)
+	}
+	content["metadata"] = metadata
+	switch kind := object.GroupVersionKind(); {
+	case isSecret(object):
+		decodeSecret(content)
+	case kind.Group == "rbac.authorization.k8s.io" && kind.Kind == "ClusterRole" && content["aggregationRule"] != nil:
+		delete(content, "rules") // A controller puts them together.
+	case hasCABundles.Has(kind.Kind):
+		withoutCABundles(content)
+	}
+	return content
+}
+
+// hasCABundles are kinds into which certificates are put by a controller.
+var hasCABundles = sets.New("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "APIService") //nolint:gochecknoglobals // a constant set
+
+func withoutCABundles(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, ok := value["caBundle"].(string); ok {
+			delete(value, "caBundle")
+		}
+		for _, field := range value {
+			withoutCABundles(field)
+		}
+	case []any:
+		for _, item := range value {
+			withoutCABundles(item)
+		}
+	}
+}
+
+// texts are m without some keys.
+func texts(m map[string]string, without ...string) map[string]any {
+	left := map[string]any{}
+	for key, value := range m {
+		if !slices.Contains(without, key) {
+			left[key] = value
+		}
+	}
+	return left
+}
+
+func isSecret(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "Secret" && object.GetAPIVersion() == "v1"
+}
+
+// decodeSecret puts stringData into data, as the server does, and decodes data, so
+// that another way to write the same is none.
+func decodeSecret(secret map[string]any) {
+	decoded := map[string]any{}
+	data, _ := secret["data"].(map[string]any)
+	for key, value := range data {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		content, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+		if err != nil {
+			decoded[key] = text
+			continue
+		}
+		decoded[key] = string(content)
+	}
+	written, _ := secret["stringData"].(map[string]any)
+	for key, value := range written {
+		if text, ok := value.(string); ok {
+			decoded[key] = text
+		}
+	}
+	delete(secret, "stringData")
+	delete(secret, "data")
+	if len(decoded) > 0 {
+		secret["data"] = decoded
+	}
+}

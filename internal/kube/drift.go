@@ -1,0 +1,261 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Inspect looks at the live objects of releases, of all of them together, and says of
+// each what its objects are like; wanted are what their manifests hold. A kind that the
+// identity may not read is left out; any other failure concerns the releases that have
+// such an object.
+func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wanted [][]*unstructured.Unstructured) []release.Finding {
+	findings := make([]release.Finding, len(releases))
+	parts := make([][]part, len(releases))
+	var objects []*resource.Info
+	for i, of := range releases {
+		if parts[i], findings[i].Err = c.parts(ctx, of.Observed.Namespace, wanted[i]); findings[i].Err != nil {
+			continue
+		}
+		for _, p := range parts[i] {
+			if p.info.Mapping.Resource.Resource != "" {
+				objects = append(objects, p.info)
+			}
+		}
+	}
+	seen := c.look(ctx, objects)
+	for i, of := range releases {
+		if findings[i].Err == nil {
+			findings[i] = judge(of, parts[i], seen)
+		}
+	}
+	return findings
+}
+
+// part is one object of a manifest.
+type part struct {
+	wanted *unstructured.Unstructured
+	// info leads to the live object. It has no resource if the cluster does not know
+	// the kind.
+	info *resource.Info
+}
+
+// parts are the objects of a manifest, each once, in the namespace they are in.
+func (c *Client) parts(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]part, error) {
+	found := make([]part, 0, len(objects))
+	known := map[string]bool{}
+	for _, wanted := range objects {
+		if wanted.GetName() == "" {
+			continue // The cluster gave it a name that nobody wrote down.
+		}
+		info, err := c.infoOf(ctx, wanted, namespace)
+		if err != nil {
+			return nil, err
+		}
+		key := info.Mapping.GroupVersionKind.GroupKind().String() + " " + info.Namespace + "/" + info.Name
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		wanted = wanted.DeepCopy()
+		wanted.SetNamespace(info.Namespace)
+		found = append(found, part{wanted: wanted, info: info})
+	}
+	return found, nil
+}
+
+func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, namespace string) (*resource.Info, error) {
+	kind := wanted.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		if err := c.proveUnknown(kind); err != nil {
+			return nil, err
+		}
+		mapping, err = &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
+	}
+	info := &resource.Info{Mapping: mapping, Name: wanted.GetName()}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		info.Namespace = wanted.GetNamespace()
+		if info.Namespace == "" {
+			info.Namespace = namespace
+		}
+	}
+	return info, ctx.Err()
+}
+
+// proveUnknown fails unless the API server says that it has no such kind. That
+// discovery lacks it proves nothing: it leaves out what it could not read.
+func (c *Client) proveUnknown(kind schema.GroupVersionKind) error {
+	list, err := c.typed.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
+	}
+	for _, resource := range list.APIResources {
+		if resource.Kind == kind.Kind {
+			return fmt.Errorf("looking up the kind %s: it appeared just now", kind.Kind)
+		}
+	}
+	return nil
+}
+
+// judge compares the objects of one release.
+func judge(of release.Inspection, parts []part, seen map[*resource.Info]sight) release.Finding {
+	compiled, err := compileRules(of.Rules)
+	if err != nil {
+		return release.Finding{Err: err}
+	}
+	scaled := scalers(parts)
+	var finding release.Finding
+	for _, p := range parts {
+		got := seen[p.info]
+		name := describe(p.info)
+		switch {
+		case apierrors.IsForbidden(got.err):
+			if finding.Refused == nil {
+				finding.Refused = map[string]int{}
+			}
+			finding.Refused[p.info.Mapping.GroupVersionKind.Kind]++
+		case got.err != nil:
+			return release.Finding{Err: got.err}
+		case got.object == nil:
+			if !compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
+				finding.Missing = append(finding.Missing, name)
+			}
+		case holderOf(got.object, of.Observed) != "":
+			finding.NotOwned = append(finding.NotOwned, release.Holding{Object: name, Holder: holderOf(got.object, of.Observed)})
+		default:
+			if err := compareOne(&finding, p, got.object, compiled, scaled, of.Stored); err != nil {
+				return release.Finding{Err: err}
+			}
+		}
+	}
+	return finding
+}
+
+// isTemporary says whether an object is made to go away by itself.
+func isTemporary(p part) bool {
+	_, expires, err := unstructured.NestedFieldNoCopy(p.wanted.Object, "spec", "ttlSecondsAfterFinished")
+	return isJob(p.info) && expires && err == nil
+}
+
+// compareOne puts one object that exists into the finding.
+func compareOne(finding *release.Finding, p part, live *unstructured.Unstructured, compiled rules, scaled scaling, stored map[string]string) error {
+	name := describe(p.info)
+	wanted, err := compiled.normalize(scaled.without(p.wanted, live))
+	if err != nil {
+		return err
+	}
+	compared, err := compiled.normalize(live)
+	if err != nil {
+		return err
+	}
+	modified := release.Modification{Object: name}
+	for _, difference := range differences(wanted, compared) {
+		if known, ok := stored[release.DifferenceKey(name, difference.Path)]; ok && known == difference.Fingerprint {
+			continue
+		}
+		modified.Differences = append(modified.Differences, difference)
+	}
+	if len(modified.Differences) > 0 {
+		finding.Modified = append(finding.Modified, modified)
+		return nil
+	}
+	if isJob(p.info) {
+		finding.Ready++ // A job is done once; how far it is says nothing of the release.
+		return nil
+	}
+	condition, ready, err := conditionOf(p.info, withoutIgnored(live, compiled.ignore))
+	if err != nil {
+		return err
+	}
+	if !ready {
+		finding.NotReady = append(finding.NotReady, release.Unready{Object: name, Reason: condition.Status + ": " + condition.Message})
+		return nil
+	}
+	finding.Ready++
+	return nil
+}
+
+// Annotations by which Helm knows the release that an object belongs to.
+const (
+	holderName      = "meta.helm.sh/release-name"
+	holderNamespace = "meta.helm.sh/release-namespace"
+)
+
+// holderOf names the release that holds an object, if that is another one. An object
+// without a note is the release's, because its manifest says so.
+func holderOf(live *unstructured.Unstructured, observed release.Observed) string {
+	annotations := live.GetAnnotations()
+	name, noted := annotations[holderName]
+	holder := release.Key(annotations[holderNamespace], name)
+	if !noted || holder == release.Key(observed.Namespace, observed.Release) {
+		return ""
+	}
+	return holder
+}
+
+// scaling are the bounds that autoscalers of a release keep workloads in.
+type scaling map[workload]bounds
+
+type workload struct{ group, kind, namespace, name string }
+
+type bounds struct{ least, most float64 }
+
+// scalers reads the autoscalers of a manifest.
+func scalers(parts []part) scaling {
+	found := scaling{}
+	for _, p := range parts {
+		kind := p.wanted.GroupVersionKind()
+		if kind.Group != "autoscaling" || kind.Kind != "HorizontalPodAutoscaler" {
+			continue
+		}
+		spec, _ := p.wanted.Object["spec"].(map[string]any)
+		reference, _ := spec["scaleTargetRef"].(map[string]any)
+		version, _ := reference["apiVersion"].(string)
+		parsed, err := schema.ParseGroupVersion(version)
+		most, hasMost := numberOf(spec["maxReplicas"])
+		if err != nil || !hasMost {
+			continue
+		}
+		least, given := numberOf(spec["minReplicas"])
+		if !given {
+			least = 1
+		}
+		targetKind, _ := reference["kind"].(string)
+		name, _ := reference["name"].(string)
+		found[workload{parsed.Group, targetKind, p.info.Namespace, name}] = bounds{least, most}
+	}
+	return found
+}
+
+// without answers a workload without its number of replicas, if an autoscaler of the
+// same release has chosen the number there is.
+func (s scaling) without(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+	kind := wanted.GroupVersionKind()
+	limits, scaled := s[workload{kind.Group, kind.Kind, wanted.GetNamespace(), wanted.GetName()}]
+	if !scaled {
+		return wanted
+	}
+	spec, _ := live.Object["spec"].(map[string]any)
+	replicas, ok := numberOf(spec["replicas"])
+	if !ok || replicas < limits.least || replicas > limits.most {
+		return wanted
+	}
+	changed := wanted.DeepCopy()
+	unstructured.RemoveNestedField(changed.Object, "spec", "replicas")
+	return changed
+}

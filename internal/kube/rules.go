@@ -1,0 +1,230 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/gobwas/glob"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// RuleError says what is wrong with one of diff.comparePatches.
+type RuleError struct {
+	// Index is its place in the list.
+	Index int
+	Err   error
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("diff.comparePatches, entry %d: %v", e.Index+1, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *RuleError) Unwrap() error { return e.Err }
+
+// CheckRules says whether rules can be applied. Fleet leaves out what it cannot apply
+// without a word (internal/cmd/agent/deployer/desiredset/diff.go), and the object then
+// counts as modified. The error is a *RuleError.
+func CheckRules(r release.Rules) error {
+	_, err := compileRules(r)
+	return err
+}
+
+// rules are release.Rules, compiled.
+type rules struct {
+	patches []comparePatch
+	ignore  []map[string]string
+}
+
+// comparePatch is one of diff.comparePatches. Its pointers hold for all objects of a
+// kind, whatever its version, that name and namespace do not exclude; its operations
+// for exactly one object; and what it ignores counts as missing no more.
+type comparePatch struct {
+	kind            schema.GroupVersionKind
+	group, kindGlob glob.Glob
+	namespace, name string
+	pointers        []jsonpatch.Patch
+	operations      []jsonpatch.Patch
+	ignores         bool
+	names           *regexp.Regexp
+}
+
+// ignoreOperation is Fleet's own, beside those of JSON patch.
+const ignoreOperation = "ignore"
+
+func compileRules(r release.Rules) (rules, error) {
+	compiled := rules{ignore: r.Ignore}
+	for i, patch := range r.ComparePatches {
+		made, err := compilePatch(patch)
+		if err != nil {
+			return rules{}, &RuleError{Index: i, Err: err}
+		}
+		compiled.patches = append(compiled.patches, made)
+	}
+	return compiled, nil
+}
+
+func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
+	version, err := schema.ParseGroupVersion(p.APIVersion)
+	if err != nil {
+		return comparePatch{}, fmt.Errorf("apiVersion: %w", err)
+	}
+	made := comparePatch{kind: version.WithKind(p.Kind), namespace: p.Namespace, name: p.Name}
+	if made.group, err = glob.Compile(version.Group); err != nil {
+		return comparePatch{}, fmt.Errorf("apiVersion: %w", err)
+	}
+	if made.kindGlob, err = glob.Compile(p.Kind); err != nil {
+		return comparePatch{}, fmt.Errorf("kind: %w", err)
+	}
+	for _, pointer := range p.JSONPointers {
+		if !strings.HasPrefix(pointer, "/") {
+			return comparePatch{}, fmt.Errorf("the JSON pointer %q does not begin with a slash", pointer)
+		}
+		removal, err := compileOperation(fleetyaml.Operation{Op: "remove", Path: pointer})
+		if err != nil {
+			return comparePatch{}, err
+		}
+		made.pointers = append(made.pointers, removal)
+	}
+	for _, operation := range p.Operations {
+		if operation.Op == ignoreOperation {
+			made.ignores = true
+			continue
+		}
+		compiled, err := compileOperation(operation)
+		if err != nil {
+			return comparePatch{}, err
+		}
+		made.operations = append(made.operations, compiled)
+	}
+	if made.ignores {
+		if made.names, err = regexp.Compile(p.Name); err != nil {
+			return comparePatch{}, fmt.Errorf("name: %w", err)
+		}
+	}
+	return made, nil
+}
+
+// compileOperation makes a patch of one operation. Its value is a text, as in Fleet.
+func compileOperation(o fleetyaml.Operation) (jsonpatch.Patch, error) {
+	known := []string{"add", "remove", "replace", "test"}
+	if !slices.Contains(known, o.Op) {
+		return nil, fmt.Errorf("the operation %q is not one of %s and %s", o.Op, strings.Join(known, ", "), ignoreOperation)
+	}
+	if !strings.HasPrefix(o.Path, "/") {
+		return nil, fmt.Errorf("the path %q of operation %s does not begin with a slash", o.Path, o.Op)
+	}
+	if o.Op != "remove" && o.Value == "" {
+		return nil, fmt.Errorf("operation %s %s has no value", o.Op, o.Path)
+	}
+	raw, err := json.Marshal([]fleetyaml.Operation{o})
+	if err != nil {
+		return nil, fmt.Errorf("writing operation %s %s: %w", o.Op, o.Path, err)
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return nil, fmt.Errorf("operation %s %s: %w", o.Op, o.Path, err)
+	}
+	return patch, nil
+}
+
+// ignoresMissing says whether it does not matter that an object does not exist.
+func (r rules) ignoresMissing(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(r.patches, func(p comparePatch) bool {
+		return p.ignores && p.kind == object.GroupVersionKind() && p.namespace == object.GetNamespace() &&
+			(p.name == "" || p.name == object.GetName() || p.names.MatchString(object.GetName()))
+	})
+}
+
+// normalize answers an object without what does not count. Both sides of a comparison
+// go through it.
+func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var pointers, operations []jsonpatch.Patch
+	for _, patch := range r.patches {
+		if patch.covers(object) {
+			pointers = append(pointers, patch.pointers...)
+		}
+		if patch.kind == object.GroupVersionKind() && patch.namespace == object.GetNamespace() && patch.name == object.GetName() {
+			operations = append(operations, patch.operations...)
+		}
+	}
+	if len(pointers)+len(operations) == 0 {
+		return object, nil
+	}
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	for _, pointer := range pointers {
+		// What is not there need not be taken out.
+		if without, err := pointer.Apply(content); err == nil {
+			content = without
+		}
+	}
+	content = applyAll(content, operations)
+	normalized := &unstructured.Unstructured{}
+	if err := normalized.UnmarshalJSON(content); err != nil {
+		return nil, fmt.Errorf("reading %s %s after diff.comparePatches: %w", object.GetKind(), object.GetName(), err)
+	}
+	return normalized, nil
+}
+
+// applyAll carries out all operations or, when one of them fails, none, as Fleet does
+// (internal/cmd/agent/deployer/normalizers/jsonpatch.go).
+func applyAll(content []byte, operations []jsonpatch.Patch) []byte {
+	changed := content
+	for _, operation := range operations {
+		next, err := operation.Apply(changed)
+		if err != nil {
+			return content
+		}
+		changed = next
+	}
+	return changed
+}
+
+// covers says whether the pointers of a patch hold for an object.
+func (p comparePatch) covers(object *unstructured.Unstructured) bool {
+	kind := object.GroupVersionKind()
+	return p.group.Match(kind.Group) && p.kindGlob.Match(kind.Kind) &&
+		(p.namespace == "" || p.namespace == object.GetNamespace()) && (p.name == "" || p.name == object.GetName())
+}
+
+// withoutIgnored answers an object without the conditions that say nothing about its
+// readiness: those that hold all keys and values of an entry.
+func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]string) *unstructured.Unstructured {
+	if len(ignore) == 0 || object == nil {
+		return object
+	}
+	conditions, found, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if err != nil || !found {
+		return object
+	}
+	left := slices.DeleteFunc(conditions, func(item any) bool {
+		condition, ok := item.(map[string]any)
+		return ok && slices.ContainsFunc(ignore, func(entry map[string]string) bool { return holdsAll(condition, entry) })
+	})
+	changed := object.DeepCopy()
+	if err := unstructured.SetNestedSlice(changed.Object, left, "status", "conditions"); err != nil {
+		return object
+	}
+	return changed
+}
+
+func holdsAll(condition map[string]any, entry map[string]string) bool {
+	for key, value := range entry {
+		text, ok := condition[key].(string)
+		if !ok || text != value {
+			return false
+		}
+	}
+	return true
+}
