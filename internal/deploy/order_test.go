@@ -418,7 +418,7 @@ func TestRolloutWaitsForReadiness(t *testing.T) {
 		if diff := cmp.Diff(want, because(outcome.Failures)); diff != "" {
 			t.Errorf("held (-want +got):\n%s", diff)
 		}
-		if got := outcome.Records[key("a", "web")]; got.State != status.NotReady || got.Message != "0 of 1 replicas" {
+		if got := outcome.Records[key("a", "web")]; got.State != status.NotReady || !strings.HasSuffix(got.Message, "0 of 1 replicas") {
 			t.Errorf("the first cluster is %s: %s", got.State, got.Message)
 		}
 	})
