@@ -95,10 +95,11 @@ func isUnanswered(err error) bool {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
+		busy        *status.BusyError
 		panicked    *PanicError
 		corrupt     *release.CorruptRecordError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &panicked) || errors.As(err, &corrupt) ||
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy) || errors.As(err, &panicked) || errors.As(err, &corrupt) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 

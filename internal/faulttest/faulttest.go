@@ -128,6 +128,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case fault.Cut:
 		breakOff(request)
 	case fault.Status != 0:
+		if fault.Status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1") // As an API server that limits its clients.
+		}
 		answer(w, fault.Status, status(fault.Status))
 		return
 	case fault.Empty:

@@ -185,3 +185,33 @@ func TestDisturbance(t *testing.T) {
 		})
 	}
 }
+
+func TestIsList(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{
+		"GET /api/v1/secrets":                                       true,
+		"GET /api/v1/namespaces/x/secrets?labelSelector=a":          true,
+		"GET /api/v1/namespaces/x/secrets?watch=true":               false,
+		"GET /api/v1/namespaces/x/secrets/y":                        false,
+		"POST /api/v1/namespaces/x/secrets":                         false,
+		"GET /api/v1/namespaces":                                    true,
+		"GET /api/v1/namespaces/kube-system":                        false,
+		"GET /apis/apps/v1/namespaces/x/deployments":                true,
+		"GET /apis/apps/v1/namespaces/x/deployments/y":              false,
+		"GET /apis/rbac.authorization.k8s.io/v1/clusterroles":       true,
+		"GET /apis/rbac.authorization.k8s.io/v1/clusterroles/admin": false,
+		"GET /api/v1":       false,
+		"GET /apis":         false,
+		"GET /apis/apps/v1": false,
+		"GET /version":      false,
+	}
+	for line, want := range tests {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			method, url, _ := strings.Cut(line, " ")
+			if got := faulttest.IsList(httptest.NewRequestWithContext(t.Context(), method, url, http.NoBody), ""); got != want {
+				t.Errorf("got %t, want %t", got, want)
+			}
+		})
+	}
+}

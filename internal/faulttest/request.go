@@ -17,9 +17,23 @@ func IsWrite(request *http.Request) bool {
 	return !strings.Contains(request.URL.Path, "/apis/authorization.k8s.io/") && !strings.Contains(request.URL.Path, "/apis/authentication.k8s.io/")
 }
 
-// IsList says whether a request lists objects of the resource, such as "secrets".
+// IsList says whether a request lists objects of the resource, such as "secrets",
+// or of any if it is "".
 func IsList(request *http.Request, resource string) bool {
-	return request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/"+resource) && !IsWatch(request)
+	const core, grouped = 2, 3 // /api/v1/… and /apis/apps/v1/…
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > core:
+		parts = parts[core:]
+	case parts[0] == "apis" && len(parts) > grouped:
+		parts = parts[grouped:]
+	default:
+		return false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	return request.Method == http.MethodGet && !IsWatch(request) && len(parts) == 1 && (resource == "" || parts[0] == resource)
 }
 
 // IsWatch says whether the answer to a request does not end by itself.

@@ -85,6 +85,12 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 		defer c.forgetCapabilities()
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
+	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
+		return release.Written{}, &release.AppearedError{Release: d.Release, Namespace: d.Namespace}
+	}
+	if err == nil {
+		err = op.records.unwritten
+	}
 	if err != nil {
 		failure := op.explain("installing", d, err)
 		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
@@ -214,13 +220,30 @@ func (c *Client) Uninstall(ctx context.Context, observed release.Observed, spare
 	uninstall.Timeout = timeout
 	uninstall.IgnoreNotFound = true
 	uninstall.DeletionPropagation = "background"
-	if _, err := uninstall.Run(observed.Release); err != nil {
+	_, err = uninstall.Run(observed.Release)
+	if err == nil {
+		err = op.records.unread
+	}
+	if err == nil {
+		err = c.gone(ctx, observed)
+	}
+	if err != nil {
 		if op.client.waitErr != nil {
 			return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.client.waitErr)
 		}
-		return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.redactor.redact(err))
+		return fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, op.redactor.redact(op.client.requests.withCause(err)))
 	}
 	return nil
+}
+
+// gone fails when a release is still there: Helm takes an empty list of records
+// for a release that is gone.
+func (c *Client) gone(ctx context.Context, removed release.Observed) error {
+	left, err := c.doubted(ctx, removed.Namespace, removed.Release)
+	if err == nil && left != nil {
+		err = &release.AppearedError{Release: removed.Release, Namespace: removed.Namespace}
+	}
+	return err
 }
 
 // chart makes the chart of a deployment for this cluster.
@@ -241,7 +264,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
 	}
-	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(err))
+	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(o.client.requests.withCause(err)))
 }
 
 // written says what a record holds and whether its objects are ready.

@@ -73,6 +73,9 @@ func causeText(err error) string {
 	if denied, ok := errors.AsType[*status.DeniedError](err); ok {
 		return fmt.Sprintf("the cluster refuses the request (%v)", denied.Err)
 	}
+	if busy, ok := errors.AsType[*status.BusyError](err); ok {
+		return fmt.Sprintf("the cluster cannot carry the request out now (%v)", busy.Err)
+	}
 	return err.Error()
 }
 
@@ -150,6 +153,14 @@ func logPanics(ctx context.Context, failures []deploy.Failure) {
 			})
 		}
 	}
+}
+
+// logAttempt says that an operation is tried again.
+func logAttempt(ctx context.Context, attempt deploy.Attempt) {
+	tflog.Warn(ctx, "an operation on a cluster is tried again", map[string]any{
+		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
+		"error": attempt.Err.Error(), "pause": attempt.Pause.String(),
+	})
 }
 
 // addUnobserved reports clusters that could not be looked at.

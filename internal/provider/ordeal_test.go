@@ -35,6 +35,8 @@ type ordeal struct {
 	state   *stateServer
 	// bundles is their number.
 	bundles int
+	// timeout is that of each deployment.
+	timeout string
 	// providers is a file that each process of the provider adds its number to.
 	providers string
 
@@ -45,7 +47,7 @@ type ordeal struct {
 func newOrdeal(t *testing.T, bundles int) *ordeal {
 	t.Helper()
 	env := testenv.Shared(t)
-	o := &ordeal{site: newSite(t, env), workspace: newWorkspace(t), state: newStateServer(t), bundles: bundles}
+	o := &ordeal{site: newSite(t, env), workspace: newWorkspace(t), state: newStateServer(t), bundles: bundles, timeout: "60s"}
 	for i := range env.Contexts() {
 		if env.Cluster(i).Token() == "" {
 			t.Skip("the cluster of this context is not reached by a token")
@@ -103,7 +105,7 @@ func (o *ordeal) deploy(t *testing.T, value string, without ...string) {
 			name, proxy.Host(), o.env0().Cluster(i).Token(), label, proxy.CACertificate())
 	}
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", o.namespace, clusters.String())
-	o.configure(t, append(parts, provider, target("deployment_timeout = \"60s\"\nallow_empty = true", names...))...)
+	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true", o.timeout), names...))...)
 }
 
 func (o *ordeal) env0() *testenv.Env { return o.site.env }
@@ -346,6 +348,7 @@ func (o *ordeal) expectWhole(t *testing.T, value string, without ...string) []vi
 // do not count.
 func expectHealthyUntouched(t *testing.T, before, after []view, without ...string) {
 	t.Helper()
+	expectSameObjects(t, before, after, without...)
 	for i := range before {
 		if slices.Contains(without, string(rune('a'+i))) {
 			continue
@@ -355,6 +358,16 @@ func expectHealthyUntouched(t *testing.T, before, after []view, without ...strin
 			if was.status == "deployed" && was.digest == is.digest && was != is {
 				t.Errorf("release %s on cluster %c was healthy as %+v and is %+v", name, 'a'+i, was, is)
 			}
+		}
+	}
+}
+
+// expectSameObjects wants every object that was there before with the same UID.
+func expectSameObjects(t *testing.T, before, after []view, without ...string) {
+	t.Helper()
+	for i := range before {
+		if slices.Contains(without, string(rune('a'+i))) {
+			continue
 		}
 		kept := maps.Clone(after[i].uids)
 		maps.DeleteFunc(kept, func(object, _ string) bool { return before[i].uids[object] == "" })
