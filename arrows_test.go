@@ -33,7 +33,7 @@ type room struct {
 func house() map[string]room {
 	core := []string{"fleetyaml", "bundle", "target", "release", "status"}
 	edges := []string{"git", "helm", "kustomize", "kube"}
-	props := []string{"charttest", "gittest", "testenv"}
+	props := []string{"charttest", "faulttest", "gittest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
 	genuine := slices.Concat(edges, props, []string{"source", "deploy"})
 	foreign := []string{"Kubernetes", "go-git"}
@@ -64,6 +64,7 @@ func house() map[string]room {
 		"conformance": {tests: slices.Concat(core, edges), testsSpeak: foreign},
 
 		"charttest": {tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
+		"faulttest": {tests: genuine, testsSpeak: foreign},
 		"gittest":   {tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
 		"testenv":   {tests: genuine, speaks: []string{"Kubernetes", "Terraform"}, testsSpeak: foreign},
 	}

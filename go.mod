@@ -37,6 +37,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/cenkalti/backoff/v5 v5.0.3
+
 require (
 	github.com/go-git/go-billy/v5 v5.9.2 // indirect
 	github.com/therootcompany/xz v1.0.1

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"log"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
@@ -29,6 +30,14 @@ func main() {
 func serve(debug bool) error {
 	cleanup := &provider.Cleanup{}
 	options := providerserver.ServeOpts{Address: address, Debug: debug}
+	if !debug {
+		parent := os.Getppid()
+		go func() {
+			orphaned(parent)
+			_ = cleanup.Run() // Nobody is left to be told.
+			os.Exit(1)
+		}()
+	}
 	err := providerserver.Serve(context.Background(), provider.New(version, cleanup), options)
 	return errors.Join(err, cleanup.Run())
 }

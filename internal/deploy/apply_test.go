@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -354,6 +355,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 			}
 			prior := map[deploy.Key]deploy.Record{}
 			asked := request(prior)
+			asked.Settings.Timeout = 300 * time.Millisecond // For this long it is tried again.
 			for _, name := range names {
 				web, gone := deployment(name, "web", "v1-old"), deployment(name, "gone", "v1-old")
 				clusters[name].put(deployed(web))

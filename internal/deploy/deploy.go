@@ -53,9 +53,11 @@ type Engine struct {
 }
 
 // New makes an engine that keeps at most parallelism operations in flight, over
-// all calls; less than 1 counts as 1.
-func New(clusters Clusters, parallelism int) *Engine {
-	return &Engine{clusters: guard(clusters), slots: semaphore.NewWeighted(int64(max(1, parallelism)))}
+// all calls; less than 1 counts as 1. notify, if given, is told of operations that
+// are tried again.
+func New(clusters Clusters, parallelism int, notify ...Notify) *Engine {
+	slots := semaphore.NewWeighted(int64(max(1, parallelism)))
+	return &Engine{clusters: guard(persist(clusters, slots, notify)), slots: slots}
 }
 
 // Record is what is known of one deployment after it was carried out or looked

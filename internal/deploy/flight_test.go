@@ -174,31 +174,49 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	}
 }
 
-// A write that is under way when the person presses Ctrl-C and then fails is
-// looked at nevertheless, so that what it left is saved.
+// A write that is under way when the person presses Ctrl-C goes on for a while. If
+// that is not enough it is looked at nevertheless, so that what it left is saved.
 func TestCancelledWriteIsLookedAt(t *testing.T) {
 	t.Parallel()
-	clusters := newFleet("c1")
-	ctx, cancel := context.WithCancel(t.Context())
-	clusters["c1"].before = func(ctx context.Context, operation string) error {
-		if operation == "install ns/web" {
-			cancel()
-			half := deployed(deployment("c1", "web", "v1-a"))
-			half.Status = release.StatusPendingInstall
-			clusters["c1"].mu.Lock()
-			defer clusters["c1"].mu.Unlock()
-			clusters["c1"].put(half)
-		}
-		return ctx.Err()
-	}
-	asked := request(nil)
-	asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
-	outcome := clusters.engine().Apply(ctx, asked)
-	want := map[deploy.Key]deploy.Record{key("c1", "web"): {
-		Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: "context canceled",
-	}}
-	if diff := cmp.Diff(want, outcome.Records); diff != "" {
-		t.Errorf("records (-want +got):\n%s", diff)
+	for name, slow := range map[string]bool{"comes to its end": false, "does not": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clusters := newFleet("c1")
+				ctx, cancel := context.WithCancel(t.Context())
+				clusters["c1"].before = func(ctx context.Context, operation string) error {
+					if operation != "install ns/web" {
+						return nil
+					}
+					cancel()
+					half := deployed(deployment("c1", "web", "v1-a"))
+					half.Status = release.StatusPendingInstall
+					clusters["c1"].mu.Lock()
+					clusters["c1"].put(half)
+					clusters["c1"].mu.Unlock()
+					if slow {
+						<-ctx.Done()
+						return unreachable("c1") // Which is not tried again after Ctrl-C.
+					}
+					time.Sleep(time.Second)
+					return ctx.Err()
+				}
+				asked := request(nil)
+				asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+				began := time.Now()
+				outcome := clusters.engine().Apply(ctx, asked)
+				want := recordOf(deployment("c1", "web", "v1-a"))
+				if slow {
+					want = deploy.Record{Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: unreachable("c1").Error()}
+				}
+				if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
+					t.Errorf("records (-want +got):\n%s", diff)
+				}
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("took %v after Ctrl-C", took)
+				}
+			})
+		})
 	}
 }
 

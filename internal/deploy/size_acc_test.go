@@ -61,12 +61,12 @@ func TestAccLargestRelease(t *testing.T) {
 	if err != nil || len(records.Items) != 1 {
 		t.Fatalf("%d records, %v", len(records.Items), err)
 	}
-	if size := len(records.Items[0].Data["release"]); size < 1<<20-8<<10 {
+	if size := len(records.Items[0].Data["release"]); size < 1<<20-32<<10 {
 		t.Errorf("the largest release that is planned has only %d bytes", size)
 	}
 	o.remove(t, "big")
 	asked := request(nil)
-	asked.Write = []target.Deployment{release(high + 16<<10)}
+	asked.Write = []target.Deployment{release(high + 64<<10)}
 	if outcome := o.engine.Apply(t.Context(), asked); len(outcome.Failures) != 1 {
 		t.Errorf("what the plan refuses was deployed: %v", outcome.Failures)
 	}

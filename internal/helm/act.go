@@ -90,6 +90,12 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 		defer c.forgetCapabilities()
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
+	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
+		return release.Written{}, &release.AppearedError{Release: d.Release, Namespace: d.Namespace}
+	}
+	if err == nil {
+		err = op.records.unwritten
+	}
 	if err != nil {
 		failure := op.explain("installing", d, err)
 		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
@@ -221,7 +227,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
 	}
-	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(err))
+	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(o.client.requests.withCause(err)))
 }
 
 // written says what a record holds and whether its objects are ready.

@@ -53,12 +53,14 @@ type Client struct {
 
 	mu           sync.Mutex
 	capabilities *chartutil.Capabilities
+	// seen are the newest records that were ever listed.
+	seen map[string]release.Observed
 }
 
 // New makes a client of a cluster's connection. It dials nothing.
 func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Charts) *Client {
 	setFieldManager()
-	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts}
+	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}}
 }
 
 // Capabilities are what charts see as .Capabilities on this cluster.
@@ -116,11 +118,14 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	}
 	silent := func(string, ...any) {}
 	secrets := &redactor{}
-	records := &recordDriver{learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace))}
+	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace))}
+	noted := &requests{}
+	factory := notedFactory{Factory: c.factory, getter: notedGetter{RESTClientGetter: c.getter, requests: noted}}
 	client := &kubeClient{
-		Client: &kube.Client{Factory: c.factory, Namespace: namespace, Log: silent},
-		ctx:    ctx,
-		waiter: c.waiter,
+		Client:   &kube.Client{Factory: factory, Namespace: namespace, Log: silent},
+		ctx:      ctx,
+		waiter:   c.waiter,
+		requests: noted,
 	}
 	return &operation{
 		client:   client,

@@ -2,14 +2,17 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -21,8 +24,9 @@ import (
 type kubeClient struct {
 	*kube.Client
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client lives for one operation
-	ctx    context.Context
-	waiter Waiter
+	ctx      context.Context
+	waiter   Waiter
+	requests *requests
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
 	// waitErr is what the last wait failed with. Helm keeps only its text.
@@ -85,7 +89,16 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	result, err := k.Client.UpdateThreeWayMerge(original, target, force)
 	k.note(result.Created)
-	return result, err
+	return result, k.whole(err)
+}
+
+// whole makes an error of what Helm passes over: an object that a revision no
+// longer has and that could not be deleted.
+func (k *kubeClient) whole(err error) error {
+	if failure := k.requests.err(); err == nil && failure != nil {
+		return fmt.Errorf("removing what the release no longer has: %w", failure)
+	}
+	return k.requests.withCause(err)
 }
 
 func (k *kubeClient) note(made kube.ResourceList) {
@@ -134,6 +147,9 @@ func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) err
 	return k.waitErr
 }
 
+// recordPatience is how long a record is tried to be written.
+const recordPatience = 5 * time.Second
+
 // recordDriver is Helm's own storage of release records, in which a removal
 // can hold on to the record and leave objects alone.
 type recordDriver struct {
@@ -146,8 +162,16 @@ type recordDriver struct {
 	edit func(manifest string) (string, error)
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
-	// created says that a record was made, and was not there before.
-	created bool
+	// created says that a record was made, and was not there before, taken that there
+	// is a release of the name, which an install does not touch.
+	created, taken bool
+	//nolint:containedctx // Helm's interface hands none on; the driver lives for one operation
+	ctx context.Context
+	// unread is what reading records failed with, and unwritten what changing one
+	// did. Helm takes the first for an empty history when it uninstalls
+	// (pkg/action/uninstall.go), and logs the second when it has installed
+	// (pkg/action/install.go, performInstall).
+	unread, unwritten error
 }
 
 // Create makes a record.
@@ -180,12 +204,37 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	return d.Secrets.Delete(key)
 }
 
+// Update changes a record. It says always the whole of it, so that it can be said
+// again: a record that cannot be written makes a release that works look as if its
+// operation had been cut short.
+func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
+	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
+		err := d.Secrets.Update(key, record)
+		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(recordPatience))
+	return d.unwritten
+}
+
+// isTaken says whether the newest record keeps a release from being installed
+// (helm.sh/helm/v3, pkg/action/install.go, availableName).
+func isTaken(records []*helmrelease.Release) bool {
+	newest := slices.MaxFunc(records, func(a, b *helmrelease.Release) int { return a.Version - b.Version })
+	return newest.Info.Status != helmrelease.StatusUninstalled && newest.Info.Status != helmrelease.StatusFailed
+}
+
 // Query reads records by their labels.
 func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	records, err := d.Secrets.Query(labels)
 	if err != nil {
+		if !errors.Is(err, driver.ErrReleaseNotFound) {
+			d.unread = err
+		}
 		return nil, err
 	}
+	d.taken = len(records) > 0 && isTaken(records)
 	for _, record := range records {
 		d.learn(record.Manifest)
 		if d.edit == nil {

@@ -3,8 +3,10 @@ package helm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,7 +43,7 @@ func (c *Client) Release(ctx context.Context, namespace, name string) (*release.
 	if observed, ok := found[release.Key(namespace, name)]; ok {
 		return &observed, nil
 	}
-	return nil, nil //nolint:nilnil // a missing release is an answer, not an error
+	return c.doubted(ctx, namespace, name)
 }
 
 func (c *Client) list(ctx context.Context, namespace string, selector labels.Set) (map[string]release.Observed, error) {
@@ -69,7 +71,35 @@ func (c *Client) list(ctx context.Context, namespace string, selector labels.Set
 	if err != nil {
 		return nil, fmt.Errorf("listing the release records: %w", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.seen, newest)
 	return newest, nil
+}
+
+// doubted reads by its name the record of a release that was seen before and that a
+// list lacks now, nil when it is gone: a list can be empty for other reasons than
+// that there is nothing.
+func (c *Client) doubted(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	c.mu.Lock()
+	before, ok := c.seen[release.Key(namespace, name)]
+	c.mu.Unlock()
+	if !ok {
+		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
+	}
+	secrets, err := c.secrets(namespace)
+	if err != nil {
+		return nil, err
+	}
+	record, err := secrets.Get(ctx, recordName(name, before.Revision), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a release record that was there before: %w", err)
+	}
+	observed := observe(record)
+	return &observed, nil
 }
 
 func (c *Client) secrets(namespace string) (metadata.ResourceInterface, error) {

@@ -54,13 +54,29 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	uninstall.IgnoreNotFound = true
 	uninstall.DeletionPropagation = "background"
 	gone, err := uninstall.Run(observed.Release)
+	if err == nil {
+		err = op.records.unread
+	}
+	if err == nil {
+		err = c.gone(ctx, observed)
+	}
 	if err != nil && op.client.waitErr != nil {
 		return release.Removed{}, op.client.waitErr
 	}
 	if err != nil {
-		return release.Removed{}, op.redactor.redact(err)
+		return release.Removed{}, op.redactor.redact(op.client.requests.withCause(err))
 	}
 	return removedOf(gone, observed.Namespace)
+}
+
+// gone fails when a release is still there: Helm takes an empty list of records
+// for a release that is gone.
+func (c *Client) gone(ctx context.Context, removed release.Observed) error {
+	left, err := c.doubted(ctx, removed.Namespace, removed.Release)
+	if err == nil && left != nil {
+		err = &release.AppearedError{Release: removed.Release, Namespace: removed.Namespace}
+	}
+	return err
 }
 
 // removable takes out of a manifest what is not to be deleted: what another

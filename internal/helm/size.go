@@ -21,6 +21,10 @@ import (
 // and the manifest.
 const maxRecord = 1 << 20
 
+// spareRecord is left for what is in a record and not known before: times, notes and
+// the reason why a revision failed.
+const spareRecord = 16 << 10
+
 // TooLargeError says that a release cannot be stored on a cluster.
 type TooLargeError struct {
 	Bundle string
@@ -41,9 +45,9 @@ func (e *TooLargeError) Error() string {
 	for i, file := range e.Largest {
 		files[i] = fmt.Sprintf("%s (%d KiB)", file.Name, file.Size>>10)
 	}
-	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and a cluster stores at most %d KiB: "+
+	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and there is room for %d KiB on a cluster: "+
 		"leave files out with a .helmignore or .fleetignore, or make several bundles of it; the largest files are %s",
-		e.Bundle, e.Size>>10, maxRecord>>10, strings.Join(files, ", "))
+		e.Bundle, e.Size>>10, (maxRecord-spareRecord)>>10, strings.Join(files, ", "))
 }
 
 // checkSize says whether the record of a release fits into a cluster.
@@ -69,7 +73,7 @@ func (c *Charts) checkSize(d target.Deployment, made rendered, p place) error {
 		return err
 	}
 	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: values(d), Manifest: manifest, Info: &helmrelease.Info{}})
-	if err != nil || size <= maxRecord {
+	if err != nil || size <= maxRecord-spareRecord {
 		return err
 	}
 	return &TooLargeError{Bundle: d.Bundle.Name, Size: size, Largest: largestFiles(installed)}

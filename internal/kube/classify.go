@@ -16,7 +16,7 @@ import (
 
 // Classify gives an error of a request to a cluster its type: a
 // *status.UnreachableError when no API server answered, a *status.DeniedError
-// when it refused. Any other error, nil included, stays as it is: a certificate
+// when it refused, a *status.BusyError when it could not just then. Any other error, nil included, stays as it is: a certificate
 // that is not trusted, as somebody did answer, credentials that could not be
 // had, as nobody was asked, and a request that was cancelled.
 func Classify(cluster string, err error) error {
@@ -27,6 +27,8 @@ func Classify(cluster string, err error) error {
 		return &status.DeniedError{Cluster: cluster, Err: err}
 	case isUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
+	case isBusy(err):
+		return &status.BusyError{Cluster: cluster, Err: err}
 	}
 	return err
 }
@@ -40,8 +42,20 @@ func isClassified(err error) bool {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
+		busy        *status.BusyError
 	)
-	return errors.As(err, &unreachable) || errors.As(err, &denied)
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy)
+}
+
+// isBusy knows answers of an API server that can be others a moment later. That an
+// object exists already is not among them, although it is a conflict too.
+func isBusy(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	if !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError || apierrors.IsConflict(err)
 }
 
 // isUnwelcome says whether a server broke the connection off with a TLS alert,

@@ -76,6 +76,9 @@ func causeText(err error) string {
 	if held, ok := errors.AsType[*release.HeldError](err); ok {
 		return held.Reason
 	}
+	if busy, ok := errors.AsType[*status.BusyError](err); ok {
+		return fmt.Sprintf("the cluster cannot carry the request out now (%v)", busy.Err)
+	}
 	return err.Error()
 }
 
@@ -186,6 +189,14 @@ func logPanics(ctx context.Context, failures []deploy.Failure) {
 			})
 		}
 	}
+}
+
+// logAttempt says that an operation is tried again.
+func logAttempt(ctx context.Context, attempt deploy.Attempt) {
+	tflog.Warn(ctx, "an operation on a cluster is tried again", map[string]any{
+		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
+		"error": attempt.Err.Error(), "pause": attempt.Pause.String(),
+	})
 }
 
 // addUnobserved reports clusters that could not be looked at.

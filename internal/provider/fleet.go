@@ -87,7 +87,7 @@ func newFleet(s settings) (*fleet, error) {
 	f.claims.ledger = newLedger(f.workspace, s.owner)
 	f.git = git.New(git.Config{Credentials: s.credentials, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
-	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism)
+	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
 	return f, nil
 }
 

@@ -90,3 +90,14 @@ type CorruptRecordError struct {
 func (e *CorruptRecordError) Error() string {
 	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret if the release is to be made anew", e.Name)
 }
+
+// AppearedError says that a release is there which was not when the cluster was
+// looked at, so that it has to be looked at again.
+type AppearedError struct {
+	Release   string
+	Namespace string
+}
+
+func (e *AppearedError) Error() string {
+	return fmt.Sprintf("release %s in namespace %s is there, and was not when the cluster was looked at", e.Release, e.Namespace)
+}

@@ -29,3 +29,18 @@ func (e *DeniedError) Error() string {
 
 // Unwrap gives the cause.
 func (e *DeniedError) Unwrap() error { return e.Err }
+
+// BusyError says that a cluster answered and could not carry a request out just
+// then: too many requests, a conflict with somebody else's change, an internal
+// error. The same request can succeed a moment later.
+type BusyError struct {
+	Cluster string
+	Err     error
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("cluster %s cannot carry the request out now: %v", e.Cluster, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *BusyError) Unwrap() error { return e.Err }

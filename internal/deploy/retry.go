@@ -1,0 +1,208 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Attempt is an operation on a cluster that failed and is tried again.
+type Attempt struct {
+	Cluster string
+	// Bundle is "" for an operation that concerns the whole cluster.
+	Bundle string
+	// Doing is what was being done, such as "upgrading".
+	Doing string
+	Err   error
+	// Pause is how long it is waited before the next attempt.
+	Pause time.Duration
+}
+
+// Notify is told of attempts. It may be called by several goroutines at once.
+type Notify func(ctx context.Context, attempt Attempt)
+
+const (
+	// grace is how long an operation that runs may go on when its run is over or was
+	// interrupted. What it waits for is given up then, and the release says so.
+	grace = 10 * time.Second
+	// patience is how long a cluster is asked again that answers and does not say
+	// what is there.
+	patience = 5 * time.Second
+)
+
+// persistent is a cluster on which operations that did not come through, for a
+// reason that passes, are tried again inside their time. The outcome of a write
+// that was cut off is unknown: before the next attempt the release is read and it
+// is decided anew what to do, as the next apply would.
+type persistent struct {
+	Cluster
+	name   string
+	notify []Notify
+	// slots are those of the engine. Every operation is called with one of them, and
+	// does without it while it pauses, so that a cluster which is in trouble does not
+	// hold up the others.
+	slots *semaphore.Weighted
+}
+
+// persist gives clusters on which operations are tried again.
+func persist(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clusters {
+	return func(name string) (Cluster, error) {
+		found, err := clusters(name)
+		if err != nil {
+			return nil, err
+		}
+		return persistent{Cluster: found, name: name, notify: notify, slots: slots}, nil
+	}
+}
+
+// Look reads what is there. A cluster that does not answer at all is not asked
+// again: nothing was begun there.
+func (p persistent) Look(ctx context.Context) (release.Snapshot, error) {
+	return retry(ctx, p, attempts{limit: patience, doing: "looking at the cluster"}, func() (release.Snapshot, error) {
+		snapshot, err := p.Cluster.Look(ctx)
+		if !isBusy(err) {
+			err = final(err)
+		}
+		return snapshot, err
+	})
+}
+
+// Write carries out an action, and another one if the first was cut off and left
+// something else to do.
+func (p persistent) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	lasting, cancel := outlast(ctx, grace)
+	defer cancel()
+	deadline := time.Now().Add(w.Timeout)
+	first := true
+	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing()}, func() (release.Written, error) {
+		if !first {
+			var err error
+			if observed, err = p.Cluster.Release(lasting, d.Namespace, d.Release); err != nil {
+				return release.Written{}, passing(err)
+			}
+			if action, err = release.Decide(w.Mark, observed, w.TakeOwnership); err != nil {
+				return release.Written{}, final(err)
+			}
+			w.Timeout = time.Until(deadline)
+		}
+		first = false
+		written, err := p.Cluster.Write(lasting, action, d, observed, w)
+		return written, passing(err)
+	})
+}
+
+// Uninstall removes a release as long as it is there and the holder's.
+func (p persistent) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	lasting, cancel := outlast(ctx, grace)
+	defer cancel()
+	deadline := time.Now().Add(removal.Timeout)
+	first := true
+	return retry(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
+		if !first {
+			now, err := p.Cluster.Release(lasting, observed.Namespace, observed.Release)
+			if err != nil {
+				return release.Removed{}, passing(err)
+			}
+			if release.DecideRemoval(observed.Mark, now) != release.Uninstall {
+				return release.Removed{}, nil
+			}
+			observed = *now
+			removal.Timeout = time.Until(deadline)
+		}
+		first = false
+		removed, err := p.Cluster.Uninstall(lasting, observed, removal)
+		return removed, passing(err)
+	})
+}
+
+// attempts are those of one operation.
+type attempts struct {
+	limit         time.Duration
+	bundle, doing string
+}
+
+// retry repeats an operation until it succeeds, fails for good, or its time is
+// over. It answers the error of the last attempt. Nothing is tried again once ctx
+// has ended.
+func retry[T any](ctx context.Context, p persistent, of attempts, operation backoff.Operation[T]) (T, error) {
+	const shortest, longest = 200 * time.Millisecond, 5 * time.Second
+	pauses := backoff.NewExponentialBackOff() // Jittered by half.
+	pauses.InitialInterval, pauses.MaxInterval = shortest, longest
+	pausing := false
+	resume := func() {
+		if pausing {
+			// It has to be had again even if the run is over: the caller gives it back.
+			_ = p.slots.Acquire(context.WithoutCancel(ctx), 1)
+			pausing = false
+		}
+	}
+	defer resume()
+	var last error
+	result, err := backoff.Retry(ctx, func() (T, error) {
+		resume()
+		result, err := operation()
+		last = err
+		return result, err
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(max(of.limit, shortest)), backoff.WithNotify(func(err error, pause time.Duration) {
+		for _, notify := range p.notify {
+			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
+		}
+		p.slots.Release(1)
+		pausing = true
+	}))
+	if err == nil {
+		return result, nil
+	}
+	if permanent, ok := errors.AsType[*backoff.PermanentError](last); ok {
+		last = permanent.Unwrap()
+	}
+	return result, last
+}
+
+// final keeps an error from being tried again.
+func final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return backoff.Permanent(err)
+}
+
+// passing lets an error be tried again that has a cause which passes.
+func passing(err error) error {
+	unreachable, appeared := (*status.UnreachableError)(nil), (*release.AppearedError)(nil)
+	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &appeared) {
+		return err
+	}
+	return final(err)
+}
+
+// isBusy says whether a cluster answered and could not do what it was asked.
+func isBusy(err error) bool {
+	var busy *status.BusyError
+	return errors.As(err, &busy)
+}
+
+// outlast makes a context that ends some time after ctx does.
+func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(by)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-lasting.Done():
+		}
+	})
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}

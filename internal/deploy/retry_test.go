@@ -1,0 +1,168 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	busy := &status.BusyError{Cluster: "c1", Err: errors.New("too many requests")}
+	installed := deployed(deployment("c1", "web", "v1-a"))
+	marked := func(status release.Status) *release.Observed {
+		observed := installed
+		observed.Status = status
+		return &observed
+	}
+	foreign := installed
+	foreign.Mark.Owner, foreign.Mark.Instance = "somebody", "else"
+	tests := map[string]struct {
+		err error
+		// times is how often the first operation fails with it.
+		times int
+		// leaves is what the first operation leaves behind.
+		leaves *release.Observed
+		remove bool
+		want   []string
+		fails  bool
+	}{
+		"a cluster that is busy":                   {err: busy, times: 2, want: []string{"install ns/web", "install ns/web", "install ns/web"}},
+		"a connection that breaks":                 {err: unreachable("c1"), times: 1, want: []string{"install ns/web", "install ns/web"}},
+		"an outage that is longer than its time":   {err: unreachable("c1"), times: 1000, want: nil, fails: true},
+		"an error of the chart":                    {err: errors.New("broken"), times: 1, want: []string{"install ns/web"}, fails: true},
+		"a refusal":                                {err: &status.DeniedError{Cluster: "c1", Err: errors.New("no")}, times: 1, want: []string{"install ns/web"}, fails: true},
+		"cut off after the record":                 {err: unreachable("c1"), times: 1, leaves: marked(release.StatusPendingInstall), want: []string{"install ns/web", "recover ns/web"}},
+		"cut off after a failure":                  {err: busy, times: 1, leaves: marked(release.StatusFailed), want: []string{"install ns/web", "upgrade ns/web"}},
+		"cut off when it was done":                 {err: unreachable("c1"), times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
+		"somebody else's by now":                   {err: busy, times: 1, leaves: &foreign, want: []string{"install ns/web"}, fails: true},
+		"there, and not seen before":               {err: &release.AppearedError{}, times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
+		"a removal that breaks":                    {remove: true, err: busy, times: 1, leaves: marked(release.StatusUninstalling), want: []string{"uninstall ns/web", "uninstall ns/web"}},
+		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clusters := newFleet("c1")
+				asked := request(map[deploy.Key]deploy.Record{})
+				if test.remove {
+					clusters["c1"].put(installed)
+					asked.Prior[key("c1", "web")] = recordOf(deployment("c1", "web", "v1-a"))
+					asked.Remove = []deploy.Key{key("c1", "web")}
+				} else {
+					asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+				}
+				failed := 0
+				clusters["c1"].before = func(_ context.Context, operation string) error {
+					if operation == "look" || strings.HasPrefix(operation, "read ") || failed >= test.times {
+						return nil
+					}
+					failed++
+					if test.leaves != nil {
+						clusters["c1"].mu.Lock()
+						defer clusters["c1"].mu.Unlock()
+						clusters["c1"].put(*test.leaves)
+					}
+					return test.err
+				}
+				began := time.Now()
+				outcome := clusters.engine().Apply(t.Context(), asked)
+				if got := clusters["c1"].did(); test.want != nil && !cmp.Equal(test.want, got) {
+					t.Errorf("did %q, want %q", got, test.want)
+				}
+				if got := len(outcome.Failures) > 0; got != test.fails {
+					t.Errorf("failures: %v, want some: %t", outcome.Failures, test.fails)
+				}
+				if took := time.Since(began); took > asked.Settings.Timeout {
+					t.Errorf("took %v, more than the time of the deployment", took)
+				}
+			})
+		})
+	}
+}
+
+func TestBusyClusterIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err   error
+		looks int
+	}{
+		"busy": {err: &status.BusyError{Cluster: "c1", Err: errors.New("too many requests")}, looks: 2},
+		"down": {err: unreachable("c1"), looks: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clusters := newFleet("c1")
+				looks := 0
+				clusters["c1"].before = func(_ context.Context, operation string) error {
+					if looks++; operation == "look" && looks == 1 {
+						return test.err
+					}
+					return nil
+				}
+				web := deployment("c1", "web", "v1-a")
+				clusters["c1"].put(deployed(web))
+				clusters.engine().Observe(t.Context(), holder(), deploy.DriftRelease, map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+				if looks != test.looks {
+					t.Errorf("looked %d times, want %d", looks, test.looks)
+				}
+			})
+		})
+	}
+}
+
+// A cluster whose operations pause before they are tried again keeps no place that
+// others need.
+func TestPausesHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clusters := newFleet("bad", "good")
+		asked := request(nil)
+		for i := range 10 {
+			asked.Write = append(asked.Write, deployment("bad", fmt.Sprintf("web%d", i), "v1-a"), deployment("good", fmt.Sprintf("web%d", i), "v1-a"))
+		}
+		clusters["bad"].before = func(_ context.Context, operation string) error {
+			if operation == "look" {
+				return nil
+			}
+			return unreachable("bad")
+		}
+		began := time.Now()
+		var (
+			mu   sync.Mutex
+			last time.Duration
+			told = map[string]bool{}
+		)
+		clusters["good"].before = func(context.Context, string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			last = time.Since(began)
+			return nil
+		}
+		engine := deploy.New(clusters.connect, 2, func(_ context.Context, attempt deploy.Attempt) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[attempt.Cluster+"/"+attempt.Bundle+" "+attempt.Doing] = attempt.Err != nil && attempt.Pause > 0
+		})
+		outcome := engine.Apply(t.Context(), asked)
+		if len(outcome.Failures) != 10 || last > time.Second {
+			t.Errorf("%d failures, and the good cluster was done after %v", len(outcome.Failures), last)
+		}
+		if !told["bad/web0 installing"] || len(told) != 10 {
+			t.Errorf("told of %v", told)
+		}
+	})
+}

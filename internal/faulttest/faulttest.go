@@ -1,0 +1,223 @@
+// Package faulttest stands between a client and a real API server and spoils
+// what they say to each other: single requests by a rule, the network by
+// disturbances. It is for tests.
+package faulttest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Rule says what happens to a request. It is called by many requests at once.
+type Rule func(request *http.Request) Fault
+
+// Fault is what happens to one request. The zero value lets it pass.
+type Fault struct {
+	// Before runs ahead of everything else, for example to hold the request or to
+	// kill the process that sent it.
+	Before func(request *http.Request)
+	// Status, if set, is the answer: the request does not reach the API server.
+	Status int
+	// Empty answers a list without items: the request does not reach the API server.
+	Empty bool
+	// Cut breaks the connection off before the request reaches the API server.
+	Cut bool
+	// After runs when the API server has answered, before the client learns of it.
+	After func(request *http.Request)
+	// Lose breaks the connection off after the API server has answered.
+	Lose bool
+}
+
+// Proxy is an HTTPS proxy before one API server. Watches pass through it, and
+// nothing of a request but its host is changed.
+type Proxy struct {
+	server  *httptest.Server
+	network *network
+	rule    atomic.Pointer[Rule]
+	forward *httputil.ReverseProxy
+
+	mu     sync.Mutex
+	served int
+}
+
+// Server is the API server that a proxy stands before.
+type Server interface {
+	Host() string
+	CACertificate() []byte
+}
+
+// New starts a proxy, which ends with the test.
+func New(tb testing.TB, server Server) *Proxy {
+	tb.Helper()
+	behind, err := url.Parse(server.Host())
+	if err != nil {
+		tb.Fatalf("reading the address of the API server: %v", err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(server.CACertificate())
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true,
+	}
+	p := &Proxy{network: &network{}}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(behind) },
+		Transport:     transport,
+		FlushInterval: -1, // A watch delivers each event at once.
+		ErrorLog:      log.New(io.Discard, "", 0),
+		// As if there were no proxy.
+		ErrorHandler: func(_ http.ResponseWriter, request *http.Request, _ error) { breakOff(request) },
+	}
+	p.server = httptest.NewUnstartedServer(p)
+	p.server.Listener = p.network.disturb(p.server.Listener)
+	p.server.EnableHTTP2 = true
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.Config.ConnContext = remember
+	p.server.StartTLS()
+	tb.Cleanup(func() {
+		p.network.close()
+		p.server.CloseClientConnections()
+		p.server.Close()
+		transport.CloseIdleConnections()
+	})
+	return p
+}
+
+// Host is the address to give to a client.
+func (p *Proxy) Host() string { return p.server.URL }
+
+// CACertificate is what a client must trust, in PEM.
+func (p *Proxy) CACertificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+}
+
+// Set sets the rule for all requests from now on; nil lets everything pass.
+func (p *Proxy) Set(rule Rule) { p.rule.Store(&rule) }
+
+// Served is how many requests have come in so far.
+func (p *Proxy) Served() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.served
+}
+
+// ServeHTTP serves one request of a client.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	p.mu.Lock()
+	p.served++
+	p.mu.Unlock()
+	fault := p.fault(request)
+	if fault.Before != nil {
+		fault.Before(request)
+	}
+	switch {
+	case fault.Cut:
+		breakOff(request)
+	case fault.Status != 0:
+		if fault.Status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1") // As an API server that limits its clients.
+		}
+		answer(w, fault.Status, status(fault.Status))
+		return
+	case fault.Empty:
+		answer(w, http.StatusOK, emptyList(request))
+		return
+	case fault.After == nil && !fault.Lose:
+		p.forward.ServeHTTP(w, request)
+		return
+	}
+	held := httptest.NewRecorder()
+	p.forward.ServeHTTP(held, request)
+	if fault.After != nil {
+		fault.After(request)
+	}
+	if fault.Lose {
+		breakOff(request)
+	}
+	for name, values := range held.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(held.Code)
+	// A client that went away is no error of the proxy.
+	_, _ = held.Body.WriteTo(w)
+}
+
+func (p *Proxy) fault(request *http.Request) Fault {
+	rule := p.rule.Load()
+	if rule == nil || *rule == nil {
+		return Fault{}
+	}
+	return (*rule)(request)
+}
+
+// connectionKey finds the connection that a request came in on.
+type connectionKey struct{}
+
+func remember(ctx context.Context, accepted net.Conn) context.Context {
+	if secured, ok := accepted.(*tls.Conn); ok {
+		accepted = secured.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, accepted)
+}
+
+// breakOff resets the connection of a request, and with it all other requests
+// that are under way there.
+func breakOff(request *http.Request) {
+	if c, ok := request.Context().Value(connectionKey{}).(*connection); ok {
+		c.reset()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// status is the body of an answer that refuses, as an API server writes it.
+func status(code int) string {
+	reasons := map[int]string{
+		http.StatusUnauthorized:        "Unauthorized",
+		http.StatusForbidden:           "Forbidden",
+		http.StatusConflict:            "Conflict",
+		http.StatusTooManyRequests:     "TooManyRequests",
+		http.StatusInternalServerError: "InternalError",
+		http.StatusServiceUnavailable:  "ServiceUnavailable",
+	}
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"made by a test","reason":%q,"code":%d}`, reasons[code], code)
+}
+
+// emptyList is a list without items, of the kind that was asked for.
+func emptyList(request *http.Request) string {
+	const partial = "PartialObjectMetadataList"
+	if accepts(request, partial) {
+		return `{"kind":"` + partial + `","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`
+	}
+	return `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
+}
+
+func answer(w http.ResponseWriter, code int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	// A client that went away is no error of the proxy.
+	_, _ = io.WriteString(w, body)
+}
+
+// Disturb makes the network between client and proxy as bad as is said, from now
+// on and for connections that are open as well.
+func (p *Proxy) Disturb(d Disturbance) error {
+	if d.Resets < 0 || d.Resets > 1 {
+		return errors.New("the share of resets is not between 0 and 1")
+	}
+	p.network.set(d)
+	return nil
+}

@@ -1,0 +1,64 @@
+package faulttest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// IsWrite says whether a request changes something. Questions about rights are
+// posted and change nothing.
+func IsWrite(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return !strings.Contains(request.URL.Path, "/apis/authorization.k8s.io/") && !strings.Contains(request.URL.Path, "/apis/authentication.k8s.io/")
+}
+
+// IsList says whether a request lists objects of the resource, such as "secrets",
+// or of any if it is "".
+func IsList(request *http.Request, resource string) bool {
+	const core, grouped = 2, 3 // /api/v1/… and /apis/apps/v1/…
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > core:
+		parts = parts[core:]
+	case parts[0] == "apis" && len(parts) > grouped:
+		parts = parts[grouped:]
+	default:
+		return false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	return request.Method == http.MethodGet && !IsWatch(request) && len(parts) == 1 && (resource == "" || parts[0] == resource)
+}
+
+// IsWatch says whether the answer to a request does not end by itself.
+func IsWatch(request *http.Request) bool {
+	watch := request.URL.Query().Get("watch")
+	return watch == "true" || watch == "1"
+}
+
+// Holds says whether the body of a request holds a text, and leaves the body as
+// it was.
+func Holds(request *http.Request, text string) bool {
+	if request.Body == nil {
+		return false
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return false
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	return bytes.Contains(body, []byte(text))
+}
+
+// Hold returns when the client has given the request up.
+func Hold(request *http.Request) { <-request.Context().Done() }
+
+func accepts(request *http.Request, kind string) bool {
+	return strings.Contains(request.Header.Get("Accept"), kind)
+}

@@ -1,0 +1,130 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+)
+
+// requests remembers which requests of one operation about objects came to
+// nothing. Helm keeps of many errors the text only, so that nobody can tell what
+// passes from what does not, and of others not even that: an object that a new
+// revision no longer has stays for ever if the request to delete it fails
+// (pkg/kube/client.go, update).
+type requests struct {
+	mu     sync.Mutex
+	failed map[string]error
+	order  []string
+}
+
+// note remembers how a request ended. One that was repeated and came through has
+// not failed.
+func (r *requests) note(request *http.Request, err error) {
+	key := request.Method + " " + request.URL.Path
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.failed, key)
+		return
+	}
+	if r.failed == nil {
+		r.failed = map[string]error{}
+	}
+	r.failed[key] = err
+	r.order = append(r.order, key)
+}
+
+// err is what the last request failed with that came to nothing, nil if all came
+// through.
+func (r *requests) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.order) - 1; i >= 0; i-- {
+		if err := r.failed[r.order[i]]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noting is a transport that tells requests.
+type noting struct {
+	next     http.RoundTripper
+	requests *requests
+}
+
+func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(request)
+	if err != nil {
+		n.requests.note(request, err)
+		return response, err
+	}
+	n.requests.note(request, refusal(request, response.StatusCode))
+	return response, nil
+}
+
+// refusal is the error of an answer, without its text, nil for one that says
+// something of the objects: that they are there, are not, or are there already.
+func refusal(request *http.Request, code int) error {
+	exists := request.Method == http.MethodPost && code == http.StatusConflict
+	if code < http.StatusBadRequest || code == http.StatusNotFound || exists {
+		return nil
+	}
+	return apierrors.NewGenericServerResponse(code, request.Method, schema.GroupResource{}, "", "", 0, false)
+}
+
+// notedFactory makes clients for objects whose requests are noted. Everything else
+// is shared by all operations.
+type notedFactory struct {
+	kube.Factory
+	getter notedGetter
+}
+
+// NewBuilder makes what Helm reads manifests with, and sends objects.
+func (f notedFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
+
+type notedGetter struct {
+	genericclioptions.RESTClientGetter
+	requests *requests
+}
+
+// ToRESTConfig gives the connection of the cluster.
+func (g notedGetter) ToRESTConfig() (*rest.Config, error) {
+	config, err := g.RESTClientGetter.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{next: next, requests: g.requests} })
+	return config, nil
+}
+
+// withCause gives an error that is text only the type of the request that failed.
+func (r *requests) withCause(err error) error {
+	cause := r.err()
+	if err == nil || cause == nil {
+		return err
+	}
+	return &redactedError{text: err.Error(), err: errors.Join(err, cause)}
+}
+
+// WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left
+// alone it goes on looking, and writes nothing.
+func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
+	watched := make(chan error, 1)
+	go func() { watched <- k.Client.WatchUntilReady(objects, timeout) }()
+	select {
+	case err := <-watched:
+		return err
+	case <-k.ctx.Done():
+		return context.Cause(k.ctx)
+	}
+}

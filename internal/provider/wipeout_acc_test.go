@@ -1,0 +1,115 @@
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+)
+
+// spoil makes cluster i answer wrongly from its nth request on.
+func (o *ordeal) spoil(i, n int, fault func(*http.Request) faulttest.Fault) {
+	var asked atomic.Int64
+	o.proxies[i].Set(func(request *http.Request) faulttest.Fault {
+		if asked.Add(1) <= int64(n) {
+			return faulttest.Fault{}
+		}
+		return fault(request)
+	})
+}
+
+// What an API server can say that is not the truth about its cluster. It must
+// never be read as "gone": revisions and UIDs of everything that is not planned
+// for removal stay, in whatever request of whatever command it begins.
+func TestAccWipeOut(t *testing.T) {
+	t.Parallel()
+	refuses := func(code int) func(*http.Request) faulttest.Fault {
+		return func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: code} }
+	}
+	tests := map[string]struct {
+		fault func(*http.Request) faulttest.Fault
+		// credible says that the answer cannot be told from the truth.
+		credible bool
+	}{
+		"stopped":     {fault: func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} }},
+		"401":         {fault: refuses(http.StatusUnauthorized)},
+		"403":         {fault: refuses(http.StatusForbidden)},
+		"500":         {fault: refuses(http.StatusInternalServerError)},
+		"empty lists": {credible: true, fault: func(r *http.Request) faulttest.Fault { return faulttest.Fault{Empty: faulttest.IsList(r, "")} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrdeal(t, 3)
+			o.timeout = "5s"
+			o.deploy(t, "first")
+			o.apply(t)
+			for _, n := range []int{1, 15} {
+				t.Run(fmt.Sprintf("from request %d", n+1), func(t *testing.T) {
+					o.throughWipeOut(t, n, test.fault, test.credible)
+				})
+			}
+			o.spoil(1, 12, test.fault)
+			output, err := o.try(t, "destroy", "-auto-approve")
+			o.set(nil)
+			// What was not seen to go is still known, and goes with the next try.
+			left := len(o.releases(t, 1))
+			if (err == nil) != (left == 0) {
+				t.Errorf("%d releases are left, and destroy says %v:\n%s", left, err, output)
+			}
+			o.run(t, "destroy", "-auto-approve")
+			for i := range o.proxies {
+				o.expectNothing(t, i)
+			}
+		})
+	}
+}
+
+// throughWipeOut runs every command while the second cluster answers wrongly.
+func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) faulttest.Fault, credible bool) {
+	t.Helper()
+	before := o.look(t)
+
+	o.spoil(1, n, fault)
+	if output, err := o.try(t, "plan", "-input=false"); err != nil {
+		t.Errorf("planning fails: %v\n%s", err, output)
+	}
+	o.spoil(1, n, fault)
+	if output, err := o.try(t, "apply", "-refresh-only", "-auto-approve", "-input=false"); err != nil {
+		t.Errorf("refreshing fails: %v\n%s", err, output)
+	}
+	if states := slices.Sorted(maps.Keys(o.states(t))); !credible && len(states) != 3*o.bundles {
+		t.Errorf("the state has forgotten deployments: %v", states)
+	}
+	if diff := cmp.Diff(before, o.look(t), cmp.AllowUnexported(view{}, revision{})); diff != "" {
+		t.Errorf("something was touched (-before +after):\n%s", diff)
+	}
+	// Everything changes.
+	value := fmt.Sprintf("through %d", n)
+	o.deploy(t, value)
+	o.spoil(1, n, fault)
+	_, _ = o.try(t, applying...)
+	o.set(nil)
+	expectSameObjects(t, before, o.look(t))
+	o.apply(t)
+	after := o.expectWhole(t, value)
+	expectSameObjects(t, before, after)
+	o.expectEmptyPlan(t)
+
+	// Another cluster leaves, and the one that lies stays.
+	o.deploy(t, value, "a")
+	o.spoil(1, n, fault)
+	_, _ = o.try(t, applying...)
+	o.set(nil)
+	o.apply(t)
+	expectHealthyUntouched(t, after, o.expectWhole(t, value, "a"), "a")
+	o.deploy(t, value)
+	o.apply(t)
+	expectHealthyUntouched(t, after, o.expectWhole(t, value), "a")
+}
