@@ -123,4 +123,11 @@ func TestUnexpectedlyHeld(t *testing.T) {
 	if diff := cmp.Diff([]string{"changed", "new"}, got); diff != "" {
 		t.Errorf("unexpectedly held (-want +got):\n%s", diff)
 	}
+	if planned.leavesOut(deploy.Key{Cluster: "a", Bundle: "kept"}) || !planned.leavesOut(deploy.Key{Cluster: "a", Bundle: "absent"}) {
+		t.Error("what the plan shows and what it leaves out is mixed up")
+	}
+	planned.setUnknown()
+	if planned.leavesOut(deploy.Key{Cluster: "a", Bundle: "absent"}) {
+		t.Error("a plan that knows nothing leaves nothing out")
+	}
 }

@@ -330,7 +330,9 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 
 	records := outcome.Records
 	for key := range change.keep {
-		records[key] = prior[key]
+		if !plan.leavesOut(key) {
+			records[key] = prior[key]
+		}
 	}
 	plan.setRecords(records)
 	if plan.Summary.IsUnknown() {
