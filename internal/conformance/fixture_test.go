@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -104,7 +105,8 @@ func makeFixture(t *testing.T, archive *txtar.Archive) *made {
 	return m
 }
 
-// show is what stands below want/: "error", "names", "warnings", or of one bundle
+// show is what stands below want/: "error", "names", "warnings", "stages" (what is
+// deployed after what, when all is new), or of one bundle
 // "shop-web/WHAT", where WHAT is "definition.yaml", "files", "charts", "clusters",
 // or of one cluster "dev.options.yaml", "dev.values.yaml", "dev.objects" (which
 // there are) or "dev.manifest.yaml" (what they are).
@@ -118,6 +120,8 @@ func (m *made) show(t *testing.T, name string) string {
 		return m.showNames()
 	case "warnings":
 		return m.showWarnings()
+	case "stages":
+		return m.showStages(t)
 	}
 	bundleName, what, _ := strings.Cut(name, "/")
 	i := slices.IndexFunc(m.bundles, func(b bundle.Bundle) bool { return b.Name == bundleName })
@@ -169,6 +173,21 @@ func (m *made) showWarnings() string {
 	return text.String()
 }
 
+func (m *made) showStages(t *testing.T) string {
+	t.Helper()
+
+	bundles := make([]*bundle.Bundle, len(m.bundles))
+	for i := range m.bundles {
+		bundles[i] = &m.bundles[i]
+	}
+	result := m.deployments(t, bundles...)
+	steps := make([]release.Step, len(result.Deployments))
+	for i, d := range result.Deployments {
+		steps[i] = release.Step{Deployment: d, Change: true}
+	}
+	return release.Foresee(release.NewOrder(steps)).Text + "\n"
+}
+
 // showNames are lines "FOLDER NAME".
 func (m *made) showNames() string {
 	var text strings.Builder
@@ -206,7 +225,7 @@ func showCharts(b *bundle.Bundle) string {
 	return text.String()
 }
 
-func (m *made) deployments(t *testing.T, b *bundle.Bundle) target.Result {
+func (m *made) deployments(t *testing.T, bundles ...*bundle.Bundle) target.Result {
 	t.Helper()
 
 	rules := make([]target.Rule, len(m.settings.Rules))
@@ -214,7 +233,7 @@ func (m *made) deployments(t *testing.T, b *bundle.Bundle) target.Result {
 		rules[i] = target.Rule(criteria)
 	}
 	result, err := target.Deployments(target.Input{
-		Bundles: []*bundle.Bundle{b}, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups,
+		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,10 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -35,6 +37,24 @@ func (c *corpus) deployments(t *testing.T, r recording, b *bundle.Bundle) target
 	return result
 }
 
+// heldClusters are those on which a deployment is never begun, although it is not
+// paused.
+func heldClusters(deployments []target.Deployment) []string {
+	steps := make([]release.Step, len(deployments))
+	for i, d := range deployments {
+		steps[i] = release.Step{Deployment: d, Change: true}
+	}
+	var held []string
+	outlook := release.Foresee(release.NewOrder(steps))
+	for i, d := range deployments {
+		if outlook.Held[i] != nil && !d.Paused && len(d.Bundle.Definition.DependsOn) == 0 {
+			held = append(held, d.Cluster)
+		}
+	}
+	slices.Sort(held)
+	return held
+}
+
 // judgeOptions compares which clusters get the bundle, and with which options.
 func (c *corpus) judgeOptions(t *testing.T, r recording, want recordedBundle, b *bundle.Bundle) (verdict, string) {
 	t.Helper()
@@ -57,7 +77,11 @@ func (c *corpus) judgeOptions(t *testing.T, r recording, want recordedBundle, b 
 
 	var recorded recordedDeployments
 	c.expected(t, r.ID, want, "deployments.yaml", &recorded)
-	for _, cluster := range recorded.Unstaged {
+	held := heldClusters(result.Deployments)
+	if diff := cmp.Diff(recorded.Unstaged, held, cmpopts.EquateEmpty()); diff != "" {
+		return wrong, "clusters that never get the bundle (-Fleet +ours):\n" + diff
+	}
+	for _, cluster := range held {
 		delete(got, cluster)
 	}
 	wantOptions, wantFailed := make(map[string]any), make(map[string]bool)

@@ -3,7 +3,10 @@ package fleetyaml
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"strconv"
+	"strings"
 )
 
 // Count is a number of clusters, or text such as "25%": Kubernetes' IntOrString.
@@ -19,6 +22,25 @@ func (c Count) String() string {
 		return c.Text
 	}
 	return strconv.Itoa(c.Number)
+}
+
+// Of is what the count means out of a total: a number up to it, or a percentage, which
+// is never less than one. A number as text counts as it is, unless it is 0 (Fleet's
+// internal/cmd/controller/target/status.go).
+func (c Count) Of(total int) (int, error) {
+	if c.Text == "" {
+		return min(max(c.Number, 0), total), nil
+	}
+	if number, err := strconv.Atoi(c.Text); err == nil && number > 0 {
+		return number, nil
+	}
+	text, isPercentage := strings.CutSuffix(c.Text, "%")
+	percent, err := strconv.ParseFloat(text, 64)
+	if err != nil || !isPercentage || math.IsNaN(percent) {
+		return 0, fmt.Errorf("%q is neither a number nor a percentage such as 25%%", c.Text)
+	}
+	const whole = 100
+	return max(int(float64(total)*max(min(percent, whole), 0)/whole), 1), nil
 }
 
 // MarshalJSON writes a number or a string.

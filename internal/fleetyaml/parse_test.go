@@ -279,3 +279,26 @@ func TestParseAliasBombs(t *testing.T) {
 		})
 	}
 }
+
+func TestParseCounts(t *testing.T) {
+	t.Parallel()
+
+	text := "rolloutStrategy:\n  maxUnavailable: many\n  maxUnavailablePartitions: 25%\n  autoPartitionSize: '0'\n  partitions:\n  - maxUnavailable: 1\n  - maxUnavailable: some%\n"
+	_, _, err := fleetyaml.Parse("f", []byte(text), true)
+	invalid, _ := errors.AsType[*fleetyaml.Error](err)
+	if invalid == nil {
+		t.Fatalf("Parse() error = %v, want an *Error", err)
+	}
+	var got []string
+	for _, p := range invalid.Problems {
+		got = append(got, p.String())
+	}
+	want := []string{
+		`f:2:19: maxUnavailable: "many" is neither a number nor a percentage such as 25%`,
+		`f:4:22: autoPartitionSize: "0" is neither a number nor a percentage such as 25%`,
+		`f:7:21: maxUnavailable: "some%" is neither a number nor a percentage such as 25%`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -45,10 +45,7 @@ func (c *checker) validate(root *yaml.Node, def Definition) {
 		c.criteria(lookup(overrides, i), item.Criteria)
 	}
 	if def.RolloutStrategy != nil {
-		partitions := lookup(root, "rolloutStrategy", "partitions")
-		for i, partition := range def.RolloutStrategy.Partitions {
-			c.criteria(lookup(partitions, i), partition.Criteria)
-		}
+		c.rollout(lookup(root, "rolloutStrategy"), *def.RolloutStrategy)
 	}
 	dependencies := lookup(root, "dependsOn")
 	for i, dependency := range def.DependsOn {
@@ -64,6 +61,26 @@ func (c *checker) criteria(node *yaml.Node, criteria Criteria) {
 func (c *checker) selector(node *yaml.Node, name string, selector *Selector) {
 	if _, err := selector.Compile(); err != nil {
 		c.fail(node, BadSelector, "%s: %v", name, err)
+	}
+}
+
+func (c *checker) rollout(node *yaml.Node, strategy RolloutStrategy) {
+	c.count(node, "maxUnavailable", strategy.MaxUnavailable)
+	c.count(node, "maxUnavailablePartitions", strategy.MaxUnavailablePartitions)
+	c.count(node, "autoPartitionSize", strategy.AutoPartitionSize)
+	partitions := lookup(node, "partitions")
+	for i, partition := range strategy.Partitions {
+		c.criteria(lookup(partitions, i), partition.Criteria)
+		c.count(lookup(partitions, i), "maxUnavailable", partition.MaxUnavailable)
+	}
+}
+
+func (c *checker) count(node *yaml.Node, name string, count *Count) {
+	if count == nil {
+		return
+	}
+	if _, err := count.Of(1); err != nil {
+		c.fail(lookup(node, name), Invalid, "%s: %v", name, err)
 	}
 }
 

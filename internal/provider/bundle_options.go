@@ -50,13 +50,14 @@ func definitionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"labels":      textMapAttribute("Labels of the bundle, which `depends_on_bundles` of others can select."),
 		"annotations": textMapAttribute("Annotations of the bundle."),
-		"paused":      flagAttribute("Hold the bundle back: changes are planned as held."),
-		"depends_on_bundles": objectsAttribute("Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml.", map[string]schema.Attribute{
-			"name":            textAttribute("Name of the bundle."),
-			"selector":        objectAttribute("The bundles with these labels.", selectorAttributes()),
-			"accepted_states": textsAttribute("States that are good enough. Default: `Ready`."),
+		"paused":      flagAttribute("Hold the bundle back: changes are planned as held, and what is there stays as it is."),
+		"depends_on_bundles": objectsAttribute("Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml. "+
+			"They are bundles of the same target, or, by name alone, of another target with the same owner that stands in its `depends_on`.", map[string]schema.Attribute{
+			"name":            textAttribute("Name of the bundle, as `bundles` says it."),
+			"selector":        objectAttribute("The bundles of the target with these labels; all that match count.", selectorAttributes()),
+			"accepted_states": textsAttribute("States in which a bundle does not keep others waiting. Default: `Ready`."),
 		}),
-		"rollout_strategy": objectAttribute("How many clusters change at once.", rolloutAttributes()),
+		"rollout_strategy": objectAttribute("How many clusters change at once, and which of them first. Without it, clusters do not wait for each other.", rolloutAttributes()),
 		"target_customizations": objectsAttribute("What differs from cluster to cluster: the first entry that matches a cluster is laid on the options of the bundle.",
 			customizationAttributes()),
 		"target_customization_mode": schema.StringAttribute{
@@ -187,13 +188,13 @@ func rolloutAttributes() map[string]schema.Attribute {
 	}
 	partition := ruleAttributes()
 	partition["name"] = textAttribute("Name of the partition.")
-	partition["max_unavailable"] = count("How many of its clusters may be unavailable.")
+	partition["max_unavailable"] = count("How many of its clusters may be unavailable: while it is upgraded, and for the next partition to be begun. Default: that of the strategy.")
 	return map[string]schema.Attribute{
-		"max_unavailable":            count("How many clusters may be unavailable at once."),
-		"max_unavailable_partitions": count("How many partitions may be unavailable at once."),
-		"auto_partition_size":        count("Size of the partitions that are made when none are given."),
-		"auto_partition_threshold":   numberAttribute("Number of clusters from which on partitions are made."),
-		"max_new":                    numberAttribute("How many clusters get the bundle for the first time at once."),
-		"partitions":                 objectsAttribute("Sets of clusters that change together, in this order.", partition),
+		"max_unavailable":            count("How many clusters may be unavailable for others to be upgraded. A cluster that is being upgraded, is not ready or does not answer is unavailable; a first installation is not limited by it. 0 upgrades nothing that is ready. Default `100%`."),
+		"max_unavailable_partitions": count("How many partitions may have more unavailable clusters than they may have. After one more, the later partitions are held. Default 0."),
+		"auto_partition_size":        count("Size of the partitions that are made when none are given. Default `25%`."),
+		"auto_partition_threshold":   numberAttribute("Number of clusters from which on partitions are made. Default 200."),
+		"max_new":                    numberAttribute("How many clusters get the bundle for the first time at once. Default 50."),
+		"partitions":                 objectsAttribute("Sets of clusters that change together, one set after the other. A cluster in none of them never gets the bundle.", partition),
 	}
 }

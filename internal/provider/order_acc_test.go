@@ -193,9 +193,6 @@ func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 		w.configure(t, s.provider("", on), one(test.one), two(test.two), of)
 		w.fail(t, plan, test.want...)
 	}
-	broken := with(s.bundle("two", "x"), `rollout_strategy = { max_unavailable = "1", partitions = [{ cluster_name = "a", max_unavailable = "0%" }] }`)
-	w.configure(t, s.provider("", on), one(""), broken, of)
-	w.run(t, plan...)
 	s.expectNothing(t, 0)
 }
 

@@ -75,6 +75,14 @@ func (m *targetModel) unexpectedlyHeld(held []deploy.Failure, prior map[deploy.K
 	})
 }
 
+// leavesOut says whether the plan showed that a deployment is not there, as that of a
+// replacement does of one that is held: it knows nothing of what is there. To say so
+// now would break the plan; a refresh finds the deployment.
+func (m *targetModel) leavesOut(key deploy.Key) bool {
+	_, shown := m.Deployments.Elements()[key.String()]
+	return !shown && !m.Deployments.IsUnknown()
+}
+
 // rota is what the targets of one run bring to clusters, as far as they were planned.
 type rota struct {
 	mu     sync.Mutex

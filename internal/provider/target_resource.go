@@ -71,7 +71,8 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"wait": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Wait until the objects of each release are ready. Default `true`.",
+				MarkdownDescription: "Wait until the objects of each release are ready. Default `true`. " +
+					"What another bundle depends on, or a rollout strategy counts, is waited for in any case while something is left that waits for it.",
 			},
 			"deployment_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultTimeout),
@@ -387,7 +388,9 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 
 	records := outcome.Records
 	for key := range change.keep {
-		records[key] = prior[key]
+		if !plan.leavesOut(key) {
+			records[key] = prior[key]
+		}
 	}
 	for _, d := range wanted {
 		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
@@ -402,8 +405,9 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())
 	}
-	if plan.Stages.IsUnknown() {
+	if plan.Stages.IsUnknown() { // No plan has told what is held.
 		plan.Stages = types.StringValue(change.stages)
+		warnHeld(name, change.held, diags)
 	}
 	return true
 }

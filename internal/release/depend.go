@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
@@ -98,8 +99,32 @@ func matching(entry fleetyaml.Dependency, compiled map[*fleetyaml.Selector]label
 		compiled[entry.Selector] = selector
 	}
 	return func(step Step) bool {
-		return named(step) && selector.Matches(labels.Set(step.Deployment.Bundle.Definition.Labels))
+		return named(step) && selector.Matches(labelsOf{step.Deployment.Bundle})
 	}, nil
+}
+
+// nameLabel is the label with which Fleet finds a bundle's deployments by its name.
+const nameLabel = "fleet.cattle.io/bundle-name"
+
+// labelsOf are the labels of a bundle, and its name as Fleet adds it.
+type labelsOf struct{ *bundle.Bundle }
+
+func (l labelsOf) Has(label string) bool {
+	_, ok := l.Lookup(label)
+	return ok
+}
+
+func (l labelsOf) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}
+
+func (l labelsOf) Lookup(label string) (string, bool) {
+	if label == nameLabel {
+		return l.Name, true
+	}
+	value, ok := l.Definition.Labels[label]
+	return value, ok
 }
 
 func selectorText(selector labels.Selector) string { return cmp.Or(selector.String(), "{}") }

@@ -31,6 +31,7 @@ func TestLimit(t *testing.T) {
 		"little of few is one":         {total: 3, counts: []*fleetyaml.Count{text("10%")}, want: 1},
 		"more than all":                {total: 7, counts: []*fleetyaml.Count{text("200%")}, want: 7},
 		"zero as text":                 {total: 7, counts: []*fleetyaml.Count{text("0")}, wrong: true},
+		"no number at all":             {total: 7, counts: []*fleetyaml.Count{text("NaN%")}, wrong: true},
 		"words":                        {total: 7, counts: []*fleetyaml.Count{text("many")}, wrong: true},
 		"a word for a percentage":      {total: 7, counts: []*fleetyaml.Count{text("some%")}, wrong: true},
 	}

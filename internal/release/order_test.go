@@ -116,6 +116,10 @@ func TestDependenciesComeFirst(t *testing.T) {
 			held:   map[string]string{"y/operator": "it depends on bundle crds, which is ErrApplied", "y/web": "it depends on bundle operator, which is held itself"},
 		},
 		"selectors mean all that match": {bundles: selected, rounds: []string{"c/cache c/db", "c/api c/web"}},
+		"selectors know the name": {
+			bundles: map[string]string{"db": "", "web": "dependsOn: [{selector: {matchExpressions: [{key: fleet.cattle.io/bundle-name, operator: In, values: [db]}]}}]\n"},
+			rounds:  []string{"c/db", "c/web"},
+		},
 		"one of several fails": {
 			bundles: selected, ends: map[string]string{"c/db": "ErrApplied"}, rounds: []string{"c/cache c/db", "c/api"},
 			held: map[string]string{"c/web": "it depends on bundle db, which is ErrApplied"},
@@ -213,7 +217,8 @@ func TestFaultsHaveTypes(t *testing.T) {
 	if _, ok := errors.AsType[*release.UnmetSelectorError](release.NewOrder(unmet).Faults()[0]); !ok {
 		t.Errorf("faults = %v, want an UnmetSelectorError", release.NewOrder(unmet).Faults())
 	}
-	odd := steps(t, map[string]string{"a": "rolloutStrategy: {maxUnavailable: some}\n"}, []string{"c"}, nil)
+	odd := steps(t, map[string]string{"a": "rolloutStrategy: {maxUnavailable: 1}\n"}, []string{"c"}, nil)
+	odd[0].Deployment.Bundle.Definition.RolloutStrategy.MaxUnavailable.Text = "some"
 	if _, ok := errors.AsType[*release.RolloutError](release.NewOrder(odd).Faults()[0]); !ok {
 		t.Errorf("faults = %v, want a RolloutError", release.NewOrder(odd).Faults())
 	}

@@ -117,20 +117,7 @@ func limit(total int, fallback string, counts ...*fleetyaml.Count) (int, error) 
 	if i := slices.IndexFunc(counts, func(c *fleetyaml.Count) bool { return c != nil }); i >= 0 {
 		given = *counts[i]
 	}
-	if given.Text == "" {
-		return min(max(given.Number, 0), total), nil
-	}
-	if number, err := strconv.Atoi(given.Text); err == nil && number > 0 {
-		return number, nil
-	}
-	text, isPercentage := strings.CutSuffix(given.Text, "%")
-	percent, err := strconv.ParseFloat(text, 64)
-	if err != nil || !isPercentage {
-		return 0, fmt.Errorf("%q is neither a number nor a percentage such as 25%%", given.Text)
-	}
-	const whole = 100
-	share := float64(total) * min(percent, whole) / whole
-	return max(int(share), 1), nil
+	return given.Of(total)
 }
 
 // leavesOut says whether a step is in no partition. It is never begun then.

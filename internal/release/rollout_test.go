@@ -245,3 +245,17 @@ func TestForesee(t *testing.T) {
 		t.Errorf("%d are held, want 6", len(outlook.Held))
 	}
 }
+
+func TestForeseeTellsOfManyStagesOnlySome(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = fmt.Sprintf("c%02d", i)
+	}
+	made := steps(t, map[string]string{"w": "rolloutStrategy: {maxUnavailable: 1}\n"}, names, map[string]func(*release.Step){"*": at("Ready")})
+	lines := strings.Split(release.Foresee(release.NewOrder(made)).Text, "\n")
+	want := []string{"28. w on c27", "29 to 39: one after the other, likewise", "40. w on c39"}
+	if diff := cmp.Diff(want, lines[27:]); diff != "" {
+		t.Errorf("last lines (-want +got):\n%s", diff)
+	}
+}

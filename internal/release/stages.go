@@ -41,13 +41,27 @@ func Foresee(order *Order) Outlook {
 			order.hold(i, errStuck)
 		}
 	}
-	for i, text := range stages {
-		stages[i] = fmt.Sprintf("%d. %s", i+1, text)
-	}
+	stages = numbered(stages)
 	if text := order.heldText(); text != "" {
 		stages = append(stages, "Held: "+text)
 	}
 	return Outlook{Held: order.held, Text: strings.Join(stages, "\n")}
+}
+
+// numbered gives stages their numbers. Of very many, as one cluster after the other
+// makes them, only the first ones and the last are told.
+func numbered(stages []string) []string {
+	const most = 30
+	lines := make([]string, 0, most)
+	for i, text := range stages {
+		switch {
+		case len(stages) <= most || i < most-2 || i == len(stages)-1:
+			lines = append(lines, fmt.Sprintf("%d. %s", i+1, text))
+		case i == most-2:
+			lines = append(lines, fmt.Sprintf("%d to %d: one after the other, likewise", i+1, len(stages)-1))
+		}
+	}
+	return lines
 }
 
 // stage words steps that are begun together: "web on a, b (partition canary)".
