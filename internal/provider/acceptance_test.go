@@ -67,8 +67,18 @@ func newWorkspace(t *testing.T) *workspace {
 	if err := os.WriteFile(config, []byte(overrides), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Plugins put their sockets there, whose paths must be short.
+	temporary, err := os.MkdirTemp("", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(temporary); err != nil {
+			t.Error(err)
+		}
+	})
 	return &workspace{dir: dir, cli: cli, env: append(os.Environ(),
-		"TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
+		"TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
 }
 
 // write writes a file of the configuration.
