@@ -50,6 +50,26 @@ func TestHandOverInEitherOrder(t *testing.T) {
 	}
 }
 
+// Two targets of one workspace want one release, which no plan could see, as with two
+// provider blocks: whoever has it keeps it.
+func TestWhatAnotherTargetStillWantsIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	clusters := newFleet("c1")
+	clusters["c1"].put(deployed(web))
+	second := request(nil)
+	second.Target, second.Instance = "second", "s"
+	second.Write = []target.Deployment{web}
+	second.HandOver = func(context.Context, string, string, string, string) bool { return true }
+	outcome := clusters.engine().Apply(t.Context(), second)
+	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	if did := clusters["c1"].did(); len(did) > 0 {
+		t.Errorf("did %q", did)
+	}
+}
+
 // A move failed and was taken back: what it left goes with the next write, and
 // nothing else does.
 func TestStraysOfAMoveAreRemoved(t *testing.T) {

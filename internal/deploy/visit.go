@@ -127,7 +127,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) {
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
 	observed := v.snapshot.Find(d.Namespace, d.Release)
 	mark := v.request.mark(d.Bundle.Name, d.Digest)
-	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
+	action, err := v.decide(ctx, d, mark, observed)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
 		return

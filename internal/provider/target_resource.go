@@ -203,6 +203,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
 		return
 	}
+	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), records)
 	logPanics(ctx, observation.Failures)
