@@ -54,7 +54,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Name of the target, unique for the provider's `owner`. Another name marks the releases anew and deploys nothing.",
+				MarkdownDescription: "Name of the target, unique for the provider's `owner`: two targets of one name are an error. Another name marks the releases anew and deploys nothing.",
 				Validators:          []validator.String{dnsLabel()},
 			},
 			"bundles": schema.ListAttribute{
@@ -84,7 +84,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"take_ownership": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Take over releases and objects that belong to somebody else. Default `false`: they are an error.",
+				MarkdownDescription: "Take over releases and objects that belong to somebody else: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error.",
 			},
 			"allow_empty": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
