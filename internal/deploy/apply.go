@@ -66,6 +66,8 @@ type Outcome struct {
 	// Versions holds, by cluster, the objects that values came from and that the
 	// request did not know the versions of.
 	Versions map[string]Versions
+	// HandedOver are deployments whose releases were left to another target.
+	HandedOver []Key
 }
 
 // Versions says which revision of an object values came from.
@@ -99,6 +101,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 		maps.Copy(total.Records, outcome.Records)
 		maps.Copy(total.Versions, outcome.Versions)
 		total.Failures = append(total.Failures, outcome.Failures...)
+		total.HandedOver = append(total.HandedOver, outcome.HandedOver...)
 	}
 	slices.SortFunc(total.Failures, compareFailures)
 	return total

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 
@@ -36,8 +37,12 @@ func TestHandOverInEitherOrder(t *testing.T) {
 			if first == "the gainer" {
 				slices.Reverse(requests)
 			}
-			for _, asked := range requests {
-				expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+			for i, asked := range requests {
+				outcome := clusters.engine().Apply(t.Context(), asked)
+				expectNoFailures(t, outcome.Failures)
+				if left := len(outcome.HandedOver) == 1; left != (asked.HandOver != nil) {
+					t.Errorf("request %d handed over %v", i, outcome.HandedOver)
+				}
 			}
 			left := clusters["c1"].releases["ns/web"]
 			if left.Revision != 1 || left.Mark.Instance != "g" {
@@ -171,9 +176,7 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 			for known, record := range test.prior {
 				prior[known], want[known] = record, record
 			}
-			for known, record := range test.want {
-				want[known] = record
-			}
+			maps.Copy(want, test.want)
 			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance, Workspace: home}
 			got := clusters.engine().Observe(t.Context(), holder, prior)
 			if diff := cmp.Diff(want, got.Records, cmpopts.EquateEmpty()); diff != "" {

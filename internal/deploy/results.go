@@ -15,12 +15,20 @@ type results struct {
 	records  map[Key]Record
 	failures []Failure
 	versions map[string]Versions
+	left     []Key
 }
 
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions}
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, HandedOver: r.left}
+}
+
+// handedOver notes a deployment whose release was left to another target.
+func (r *results) handedOver(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = append(r.left, key)
 }
 
 func (r *results) record(key Key) (Record, bool) {

@@ -194,7 +194,8 @@ func (v *visit) remove(ctx context.Context, key Key) {
 		return // Another deployment answers for it now, whether it came out well or not.
 	}
 	if v.isHandedOver(ctx, key.Cluster, prior) {
-		return // Another target takes it; should it fail to, a refresh finds it again.
+		v.results.handedOver(key) // Should nobody take it, a refresh finds it again.
+		return
 	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {

@@ -29,18 +29,19 @@ func (s *site) deleteRecords(t *testing.T, i int) {
 	}
 }
 
-// uids are the identities of the config maps and deployments of the test.
-func (s *site) uids(t *testing.T, i int) map[string]string {
+// uids are the identities of the config maps and deployments of the test on the first
+// cluster.
+func (s *site) uids(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	configMaps, err := s.client(t, i).CoreV1().ConfigMaps(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
+	configMaps, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, object := range configMaps.Items {
 		found["ConfigMap/"+object.Name] = string(object.UID)
 	}
-	deployments, err := s.client(t, i).AppsV1().Deployments(s.namespace).List(t.Context(), metav1.ListOptions{})
+	deployments, err := s.client(t, 0).AppsV1().Deployments(s.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,16 +73,16 @@ func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.chartOf("web", "swordfish"), target("", "fleet_bundle.web.bundles"))
 	w.apply(t)
-	before := s.uids(t, 0)
+	before := s.uids(t)
 	s.deleteRecords(t, 0)
 	if diff := cmp.Diff([]string{"+ a/web"}, w.plannedChanges(t)); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
 	w.apply(t)
-	if !strings.Contains(s.unpacked(t, 0, 1), `"word":"swordfish"`) {
-		t.Errorf("the values are not in the restored record:\n%s", s.unpacked(t, 0, 1))
+	if !strings.Contains(s.unpacked(t, 1), `"word":"swordfish"`) {
+		t.Errorf("the values are not in the restored record:\n%s", s.unpacked(t, 1))
 	}
-	if diff := cmp.Diff(before, s.uids(t, 0)); diff != "" {
+	if diff := cmp.Diff(before, s.uids(t)); diff != "" {
 		t.Errorf("objects were made anew (-before +after):\n%s", diff)
 	}
 	w.expectEmptyPlan(t)
@@ -105,7 +106,7 @@ func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 	configure := func(connection string) { w.configure(t, append(rest, entry(connection))...) }
 	configure(byContext(env.Kubeconfig(), env.Contexts()[0]))
 	w.apply(t)
-	releases, objects := s.releases(t, 0), s.uids(t, 0)
+	releases, objects := s.releases(t, 0), s.uids(t)
 
 	renamed, err := clientcmd.LoadFromFile(env.Kubeconfig())
 	if err != nil {
@@ -132,7 +133,7 @@ func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 	if diff := cmp.Diff(releases, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 		t.Errorf("releases (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(objects, s.uids(t, 0)); diff != "" {
+	if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}
 }
@@ -164,7 +165,7 @@ func TestAccIncidentTakeOwnershipAfterKeepResourcesMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	custom := func() map[string]string {
-		found := s.uids(t, 0)
+		found := s.uids(t)
 		for name, get := range map[string]func() (*unstructured.Unstructured, error){
 			"definition": func() (*unstructured.Unstructured, error) {
 				return client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Get(t.Context(), "things."+group, metav1.GetOptions{})
@@ -265,7 +266,7 @@ func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	of := target("deployment_timeout = \"3s\"", "fleet_bundle.one.bundles")
 	w.configure(t, s.provider("", on), s.workload("one"), of)
 	w.apply(t)
-	before, objects := s.releases(t, 0), s.uids(t, 0)
+	before, objects := s.releases(t, 0), s.uids(t)
 	w.configure(t, s.provider("", on), strings.Replace(s.workload("one"), s.namespace, elsewhere.namespace, 1), of)
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "not ready")
 	elsewhere.expectReleases(t, 0, "one")
@@ -276,7 +277,7 @@ func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 		t.Errorf("the release it was to move from (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(objects, s.uids(t, 0)); diff != "" {
+	if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
 		t.Errorf("its objects (-before +after):\n%s", diff)
 	}
 	w.expectEmptyPlan(t)

@@ -206,16 +206,26 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 		lines        []string
 		summary, end string
 	}{
-		{b.taken, "Target " + name + ": takes over what belongs to others",
-			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted."},
-		{b.shared, "Target " + name + ": goes on with releases of this owner",
-			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew."},
-		{b.refused, "Target " + name + ": will be refused what belongs to others",
-			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names."},
-		{b.left, "Target " + name + ": releases of a former target of this name are left",
-			"No state knows them and this target does not want them: they run on. Uninstall them with helm, or have the target deploy them once more and take them out again."},
-		{b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
-			"It puts back what its bundles say. Take the clusters out of those bundles first, with keepResources = true, so that it leaves the objects where they are."},
+		{
+			b.taken, "Target " + name + ": takes over what belongs to others",
+			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted.",
+		},
+		{
+			b.shared, "Target " + name + ": goes on with releases of this owner",
+			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew.",
+		},
+		{
+			b.refused, "Target " + name + ": will be refused what belongs to others",
+			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names.",
+		},
+		{
+			b.left, "Target " + name + ": releases of a former target of this name are left",
+			"No state knows them and this target does not want them: they run on. Uninstall them with helm, or have the target deploy them once more and take them out again.",
+		},
+		{
+			b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
+			"It puts back what its bundles say. Take the clusters out of those bundles first, with keepResources = true, so that it leaves the objects where they are.",
+		},
 	} {
 		if len(about.lines) == 0 {
 			continue
@@ -223,4 +233,18 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 		slices.Sort(about.lines)
 		diags.AddWarning(about.summary, strings.Join(about.lines, "\n")+"\n\n"+about.end)
 	}
+}
+
+// warnHandedOver names releases that were left because another target wants them.
+func warnHandedOver(name string, left []deploy.Key, diags *diag.Diagnostics) {
+	if len(left) == 0 {
+		return
+	}
+	keys := make([]string, len(left))
+	for i, key := range left {
+		keys[i] = key.String()
+	}
+	slices.Sort(keys)
+	diags.AddWarning("Target "+name+": releases are left to other targets",
+		"They were planned to have them: "+strings.Join(keys, ", ")+". One that does not take its release shows so with its own error.")
 }

@@ -253,6 +253,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	name, records := state.Name.ValueString(), state.records()
+	r.fleet.claims.retire(name)
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -285,6 +286,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
 		Remove: removals, Prior: records, Settings: settings, UIDs: uids, HandOver: r.fleet.handOver(name),
 	})
+	warnHandedOver(name, outcome.HandedOver, &resp.Diagnostics)
 	if len(outcome.Failures) == 0 {
 		return
 	}
@@ -328,6 +330,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		Write:    change.write, Remove: change.remove, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: uids,
 	})
+	warnHandedOver(name, outcome.HandedOver, diags)
 	logPanics(ctx, outcome.Failures)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	addFailures(diags, name, outcome)
