@@ -73,6 +73,8 @@ type Outcome struct {
 	Versions map[string]Versions
 	// Notices say what removals left behind on purpose, sorted by key.
 	Notices []Notice
+	// HandedOver are deployments whose releases were left to another target.
+	HandedOver []Key
 }
 
 // Versions says which revision of an object values came from.

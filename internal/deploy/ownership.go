@@ -16,9 +16,9 @@ type Holder struct {
 	Workspace string
 }
 
-// HandOver says whether another target is about to take a release over, so that it
-// must not be removed. It may wait until that can be told. uid is "" where the
-// cluster does not say it.
+// HandOver says whether another target wants a release: what leaves this target must
+// then not be removed, and what another has is then not handed over. It may wait until
+// that can be told. uid is "" where the cluster does not say it.
 type HandOver func(ctx context.Context, cluster, uid, namespace, name string) bool
 
 // mark is what the request writes on the record of a bundle's release.
@@ -33,6 +33,20 @@ func (r Request) mark(bundle, digest string) release.Mark {
 func (v *visit) isHandedOver(ctx context.Context, cluster string, prior Record) bool {
 	handOver := v.request.HandOver
 	return handOver != nil && handOver(ctx, cluster, v.seen.snapshot.UID, prior.Namespace, prior.Release)
+}
+
+// decide says what is to be done. Another target of this workspace hands over what it
+// does not want any more, and nothing else.
+func (v *visit) decide(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) (release.Action, error) {
+	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
+	if err != nil || observed == nil || v.request.Settings.TakeOwnership {
+		return action, err
+	}
+	others := mark.Standing(observed.Mark) == release.Sibling && observed.Mark.Target != mark.Target
+	if others && v.isHandedOver(ctx, d.Cluster, Record{Release: d.Release, Namespace: d.Namespace}) {
+		return release.Keep, &release.ForeignError{Release: d.Release, Namespace: d.Namespace, Holder: observed.Mark.Holder()}
+	}
+	return action, nil
 }
 
 // sweep removes what a move left behind that failed and was taken back: releases

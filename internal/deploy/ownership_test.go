@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 
@@ -36,8 +37,12 @@ func TestHandOverInEitherOrder(t *testing.T) {
 			if first == "the gainer" {
 				slices.Reverse(requests)
 			}
-			for _, asked := range requests {
-				expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+			for i, asked := range requests {
+				outcome := clusters.engine().Apply(t.Context(), asked)
+				expectNoFailures(t, outcome.Failures)
+				if left := len(outcome.HandedOver) == 1; left != (asked.HandOver != nil) {
+					t.Errorf("request %d handed over %v", i, outcome.HandedOver)
+				}
 			}
 			left := clusters["c1"].releases["ns/web"]
 			if left.Revision != 1 || left.Mark.Instance != "g" {
@@ -47,6 +52,26 @@ func TestHandOverInEitherOrder(t *testing.T) {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Two targets of one workspace want one release, which no plan could see, as with two
+// provider blocks: whoever has it keeps it.
+func TestWhatAnotherTargetStillWantsIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	clusters := newFleet("c1")
+	clusters["c1"].put(deployed(web))
+	second := request(nil)
+	second.Target, second.Instance = "second", "s"
+	second.Write = []target.Deployment{web}
+	second.HandOver = func(context.Context, string, string, string, string) bool { return true }
+	outcome := clusters.engine().Apply(t.Context(), second)
+	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	if did := clusters["c1"].did(); len(did) > 0 {
+		t.Errorf("did %q", did)
 	}
 }
 
@@ -151,9 +176,7 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 			for known, record := range test.prior {
 				prior[known], want[known] = record, record
 			}
-			for known, record := range test.want {
-				want[known] = record
-			}
+			maps.Copy(want, test.want)
 			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance, Workspace: home}
 			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftRelease, prior)
 			if diff := cmp.Diff(want, got.Records, cmpopts.EquateEmpty()); diff != "" {

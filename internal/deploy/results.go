@@ -18,6 +18,7 @@ type results struct {
 	versions map[string]Versions
 	notices  []Notice
 	written  map[Key]sighted
+	handed   []Key
 }
 
 // wrote notes a release whose objects are to be looked at.
@@ -46,7 +47,14 @@ func (r *results) record(key Key) (record Record, known bool) {
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices, HandedOver: r.handed}
+}
+
+// handedOver notes a deployment whose release was left to another target.
+func (r *results) handedOver(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handed = append(r.handed, key)
 }
 
 // found notes the versions of objects on a cluster.

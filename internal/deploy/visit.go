@@ -140,7 +140,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
 	mark := v.request.mark(d.Bundle.Name, d.Digest)
 	mark.Terms = release.TermsOf(d)
-	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
+	action, err := v.decide(ctx, d, mark, observed)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
 		return nil
@@ -257,7 +257,8 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		return true // Another deployment answers for it now, whether it came out well or not.
 	}
 	if v.isHandedOver(ctx, key.Cluster, prior) {
-		return true // Another target takes it; should it fail to, a refresh finds it again.
+		v.results.handedOver(key) // Should nobody take it, a refresh finds it again.
+		return true
 	}
 	done, err := v.engine.slot(ctx)
 	if err != nil {

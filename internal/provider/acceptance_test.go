@@ -67,8 +67,17 @@ func newWorkspace(t *testing.T) *workspace {
 	if err := os.WriteFile(config, []byte(overrides), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	temporary, err := os.MkdirTemp("", "w") //nolint:usetesting // plugins put their sockets there, whose paths must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(temporary); err != nil {
+			t.Error(err)
+		}
+	})
 	return &workspace{dir: dir, cli: cli, env: append(os.Environ(),
-		"TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
+		"TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
 }
 
 // write writes a file of the configuration.
@@ -295,6 +304,8 @@ func (s *site) provider(extra string, labels ...string) string {
 func (s *site) bundle(name, value string) string { return s.bundleOf(name, configMap(name, value)) }
 
 // workload is a fleet_bundle with one deployment.
+//
+//nolint:unparam // what the bundle is called belongs to the test
 func (s *site) workload(name string) string {
 	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
 		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")

@@ -53,6 +53,7 @@ type fleet struct {
 	successions successions
 	uids        sync.Map // name of a cluster -> its UID, as far as it was seen
 	glances     sync.Map // name of a cluster -> *glance
+	instances   sync.Map // ids of the targets that the state knows, as far as they were seen
 
 	mu sync.Mutex
 	// recalled are clusters that clusters holds no longer, by name.

@@ -42,24 +42,34 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The state is lost after an apply: the same workspace takes up what is there,
-// whatever order a later replacement has.
+// The state is lost after an apply: the same workspace takes up what is there, and is
+// told what it does not want any more.
 func TestAccLostStateIsTakenUp(t *testing.T) {
 	t.Parallel()
 	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
-	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
+	both := s.bundle("one", "x") + s.bundle("two", "x")
+	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	w.apply(t)
+	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles"))
 	before := s.releases(t, 0)
 	for _, state := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
 		if err := os.RemoveAll(filepath.Join(w.dir, state)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	plan := unwrapped(w.run(t, "plan", "-input=false"))
+	for _, want := range []string{"goes on with releases of this owner", "are left", "a: release two in namespace " + s.namespace} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan does not say %q:\n%s", want, plan)
+		}
+	}
 	w.apply(t)
 	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
-		t.Errorf("the release was touched (-before +after):\n%s", diff)
+		t.Errorf("the releases were touched (-before +after):\n%s", diff)
 	}
 	w.expectEmptyPlan(t)
+	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+	w.apply(t)
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
@@ -160,6 +170,33 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	}
 	w.apply(t)
 	s.expectReleases(t, 0, "one")
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
+// The bundles of a replacement are not known while planning. What it does not want is
+// removed all the same, in that apply.
+func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	names := func(value string) string {
+		return "resource \"terraform_data\" \"names\" {\n  input = " + value + "\n}\n"
+	}
+	bundles := fmt.Sprintf("resource \"fleet_bundle\" \"each\" {\n  for_each = toset([\"one\", \"two\"])\n  name = each.key\n  default_namespace = %q\n"+
+		"  files = { \"m.yaml\" = \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: ${each.key}}\\n\" }\n}\n", s.namespace)
+	const chosen = "[for name in terraform_data.names.output : fleet_bundle.each[name].bundles]"
+	all := strings.Replace(target("", ""), "[]", chosen, 1)
+	w.configure(t, s.provider("", on), bundles, names(`["one", "two"]`), all)
+	w.apply(t)
+	before := s.releases(t, 0)
+	w.run(t, "taint", "fleet_cluster_target.all")
+	w.configure(t, s.provider("", on), bundles, names(`["one"]`), all)
+	w.apply(t)
+	s.expectReleases(t, 0, "one")
+	if after := s.releases(t, 0); after["one"] != before["one"] {
+		t.Errorf("the release that stays was %v and is %v", before["one"], after["one"])
+	}
 	w.expectEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)

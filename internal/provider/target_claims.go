@@ -119,6 +119,17 @@ func (c *claims) drop(name string) {
 	c.ledger.note(name, nil)
 }
 
+// retire forgets what a target wanted that is deleted, unless a target of its name was
+// planned in this process: it replaces the deleted one.
+func (c *claims) retire(name string) {
+	c.mu.Lock()
+	_, planned := c.byTarget[name]
+	c.mu.Unlock()
+	if !planned {
+		c.drop(name)
+	}
+}
+
 // wantedByAnother says whether a target other than name wants a release.
 func (c *claims) wantedByAnother(name string, wanted claimed, same func(a, b string) bool) bool {
 	c.mu.Lock()

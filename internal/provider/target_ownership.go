@@ -19,7 +19,7 @@ import (
 
 // previewPatience is how long a plan waits for clusters to tell what is in the way. A
 // plan is right without the answer; it only warns less.
-const previewPatience = 15 * time.Second
+const previewPatience = 10 * time.Second
 
 // glance is what a cluster answered to the plans of this process, asked once.
 type glance struct {
@@ -46,9 +46,9 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 // belongings are what deployments meet on their clusters that belongs to others.
 type belongings struct {
 	mu sync.Mutex
-	// taken, shared and refused are lines of warnings; agents the clusters on which
-	// an agent of Fleet runs.
-	taken, shared, refused, agents []string
+	// taken, shared, refused and left are lines of warnings; agents the clusters on
+	// which an agent of Fleet runs.
+	taken, shared, refused, left, agents []string
 }
 
 func (b *belongings) add(to *[]string, format string, args ...any) {
@@ -129,6 +129,9 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 		})
 		keys[release.Key(d.Namespace, d.Release)] = d
 	}
+	if holder.Instance == "" {
+		r.leftovers(cluster, holder, snapshot, deployments, found)
+	}
 	occupied, err := client.helm.Occupied(ctx, wanted)
 	if err != nil {
 		return
@@ -146,6 +149,25 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 	}
 	if agent, err := client.helm.FleetAgent(ctx); err == nil && agent != "" {
 		found.add(&found.agents, "%s: %s", cluster, agent)
+	}
+}
+
+// leftovers notes releases of a former target of this name in this workspace that a
+// new one does not want and that no state is known to hold. They are listed and not
+// removed: that they are in no state can be what somebody meant.
+func (r *targetResource) leftovers(cluster string, holder deploy.Holder, snapshot release.Snapshot, deployments []target.Deployment, found *belongings) {
+	own := release.NewMark(holder.Owner, holder.Target, holder.Instance, "", "")
+	own.Workspace = holder.Workspace
+	wanted := map[string]bool{}
+	for _, d := range deployments {
+		wanted[release.Key(d.Namespace, d.Release)] = true
+	}
+	for name, observed := range snapshot.Releases {
+		_, held := r.fleet.instances.Load(observed.Mark.Instance)
+		former := own.Standing(observed.Mark) == release.Sibling && observed.Mark.Target == own.Target && observed.Status != release.StatusUninstalled
+		if former && !held && !wanted[name] {
+			found.add(&found.left, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
+		}
 	}
 }
 
@@ -184,14 +206,26 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 		lines        []string
 		summary, end string
 	}{
-		{b.taken, "Target " + name + ": takes over what belongs to others",
-			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted."},
-		{b.shared, "Target " + name + ": goes on with releases of this owner",
-			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew."},
-		{b.refused, "Target " + name + ": will be refused what belongs to others",
-			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names."},
-		{b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
-			"It puts back what its bundles say. Take the clusters out of those bundles first, with keepResources = true, so that it leaves the objects where they are."},
+		{
+			b.taken, "Target " + name + ": takes over what belongs to others",
+			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted.",
+		},
+		{
+			b.shared, "Target " + name + ": goes on with releases of this owner",
+			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew.",
+		},
+		{
+			b.refused, "Target " + name + ": will be refused what belongs to others",
+			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names.",
+		},
+		{
+			b.left, "Target " + name + ": releases of a former target of this name are left",
+			"No state knows them and this target does not want them: they run on. Uninstall them with helm, or have the target deploy them once more and take them out again.",
+		},
+		{
+			b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
+			"It puts back what its bundles say. Take the clusters out of those bundles first, with keepResources = true, so that it leaves the objects where they are.",
+		},
 	} {
 		if len(about.lines) == 0 {
 			continue
@@ -199,4 +233,18 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 		slices.Sort(about.lines)
 		diags.AddWarning(about.summary, strings.Join(about.lines, "\n")+"\n\n"+about.end)
 	}
+}
+
+// warnHandedOver names releases that were left because another target wants them.
+func warnHandedOver(name string, left []deploy.Key, diags *diag.Diagnostics) {
+	if len(left) == 0 {
+		return
+	}
+	keys := make([]string, len(left))
+	for i, key := range left {
+		keys[i] = key.String()
+	}
+	slices.Sort(keys)
+	diags.AddWarning("Target "+name+": releases are left to other targets",
+		"They were planned to have them: "+strings.Join(keys, ", ")+". One that does not take its release shows so with its own error.")
 }

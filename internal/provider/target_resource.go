@@ -55,7 +55,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Name of the target, unique for the provider's `owner`. Another name marks the releases anew and deploys nothing.",
+				MarkdownDescription: "Name of the target, unique for the provider's `owner`: two targets of one name are an error. Another name marks the releases anew and deploys nothing.",
 				Validators:          []validator.String{dnsLabel()},
 			},
 			"bundles": schema.ListAttribute{
@@ -86,7 +86,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"take_ownership": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Take over releases and objects that belong to somebody else. Default `false`: they are an error.",
+				MarkdownDescription: "Take over releases and objects that belong to somebody else: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error.",
 			},
 			"allow_empty": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -243,6 +243,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
 	logPanics(ctx, observation.Failures)
@@ -298,6 +299,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
+	r.fleet.claims.retire(name)
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -333,6 +335,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
+	warnHandedOver(name, outcome.HandedOver, &resp.Diagnostics)
 	if len(outcome.Failures) == 0 {
 		return
 	}
@@ -377,6 +380,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		Write:    change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
+	warnHandedOver(name, outcome.HandedOver, diags)
 	logPanics(ctx, outcome.Failures)
 	r.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
