@@ -161,21 +161,21 @@ func comparePatchAttributes() map[string]schema.Attribute {
 		"api_version": textAttribute("API version of the objects."),
 		"kind":        textAttribute("Kind of the objects."),
 		"namespace":   textAttribute("Namespace of the objects."),
-		"name":        textAttribute("Name of the objects, a regular expression."),
-		"operations": objectsAttribute("JSON patch operations that are run on both sides first.", map[string]schema.Attribute{
-			"op":    textAttribute("`remove`, `add`, `replace`, or `ignore`, which leaves the whole object out."),
+		"name":        textAttribute("Name of the objects; for `ignore`, a regular expression."),
+		"operations": objectsAttribute("JSON patch operations that are run on both sides first. They hold for exactly this `api_version`, `kind`, `namespace` and `name`, and count for nothing when one of them fails.", map[string]schema.Attribute{
+			"op":    textAttribute("`remove`, `add`, `replace` or `test`, or `ignore`: such an object may be missing."),
 			"path":  textAttribute("JSON pointer to what is changed."),
 			"value": textAttribute("The new value."),
 		}),
-		"json_pointers": textsAttribute("JSON pointers to what is not compared."),
+		"json_pointers": textsAttribute("JSON pointers to what is not compared. They hold for any version of the kind, and for any name and namespace that is not given."),
 	}
 }
 
 func correctDriftAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"enabled":           flagAttribute("Take changes back."),
-		"force":             flagAttribute("Replace objects that cannot be changed back."),
-		"keep_fail_history": flagAttribute("Keep failed revisions in the history of the release."),
+		"enabled":           flagAttribute("Take changes back, as without a word. `false` only reports them."),
+		"force":             flagAttribute("Replace objects instead of changing them."),
+		"keep_fail_history": flagAttribute("No effect: failed revisions are always kept, as far as the history goes."),
 	}
 }
 
