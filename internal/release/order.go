@@ -11,6 +11,7 @@ import (
 const (
 	ready     = "Ready"
 	notReady  = "NotReady"
+	modified  = "Modified"
 	outOfSync = "OutOfSync"
 	pending   = "Pending"
 )

@@ -207,9 +207,19 @@ func (o *Order) count(steps []int, counts func(int) bool) int {
 }
 
 // isUnavailable says whether a step cannot serve now. One that is not there and was
-// not begun does not count.
+// not begun does not count, and neither does one that somebody modified and that is to
+// stay so.
 func (o *Order) isUnavailable(i int) bool {
-	return (o.phases[i] == running && o.outdated[i]) || (o.states[i] != "" && o.states[i] != ready)
+	if o.phases[i] == running && o.outdated[i] {
+		return true
+	}
+	switch o.states[i] {
+	case "", ready:
+		return false
+	case modified:
+		return o.outdated[i]
+	}
+	return true
 }
 
 // isBehind is stricter: what is not as wanted counts, too.

@@ -73,6 +73,10 @@ func TestRollout(t *testing.T) {
 				"d/w": "of the rollout of bundle w, cluster a is not ready, and maxUnavailable allows 1",
 			},
 		},
+		"what stays modified serves all the same": {
+			strategy: "  maxUnavailable: 1\n", adjust: map[string]func(*release.Step){"a": kept("Modified"), "b": at("Ready"), "c": at("Modified"), "d": at("Ready")},
+			rounds: []string{"c/w", "b/w", "d/w"},
+		},
 		"canary first": {strategy: canary, adjust: all, rounds: []string{"a/w", "b/w c/w d/w"}},
 		"canary first, installing": {
 			strategy: canary, rounds: []string{"a/w", "b/w c/w d/w"},
