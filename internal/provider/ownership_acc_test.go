@@ -201,3 +201,44 @@ func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
+
+// The state has moved to another place, and the target is replaced there: what is
+// deployed stays. In the usual order the replacement goes on with it. With
+// create_before_destroy it cannot be told from a second workspace and is refused,
+// before anything was begun, until it is allowed to take over.
+func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for name, lifecycle := range map[string]string{"delete, then create": "", "create_before_destroy": "  lifecycle {\n    create_before_destroy = true\n  }\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, former, w := newSite(t, env), newWorkspace(t), newWorkspace(t)
+			config := func(extra string) []string {
+				return []string{s.provider("", on), s.bundle("one", "x"), target(extra+lifecycle, "fleet_bundle.one.bundles")}
+			}
+			former.configure(t, config("")...)
+			former.apply(t)
+			before := s.releases(t, 0)
+			state, err := os.ReadFile(filepath.Join(former.dir, "terraform.tfstate"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write(t, "terraform.tfstate", string(state))
+			w.configure(t, config("")...)
+			w.run(t, "taint", "fleet_cluster_target.all")
+			if lifecycle != "" {
+				for range 2 { // Trying again makes it no worse.
+					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "belongs to another target")
+				}
+				w.configure(t, config("take_ownership = true\n")...)
+			}
+			w.apply(t)
+			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+				t.Errorf("the release was touched (-before +after):\n%s", diff)
+			}
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			s.expectNothing(t, 0)
+		})
+	}
+}
