@@ -229,6 +229,10 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	if err := l.Ready(t.Context(), widget, withJobs); !errors.As(err, &notReady) || !strings.Contains(err.Error(), "Widget wait-custom/w is Failed: no quota") {
 		t.Errorf("stalled: %v", err)
 	}
+	ignoring := release.Readiness{Ignore: []map[string]string{{"type": "Stalled", "message": "no quota"}}}
+	if err := l.WaitReady(soon(t, long), widget, ignoring); err != nil {
+		t.Errorf("stalled, which is to be ignored: %v", err)
+	}
 	// What an upgrade finds failed can recover by it.
 	var recovering sync.WaitGroup
 	recovering.Go(func() {
