@@ -361,6 +361,39 @@ func TestReadOverlay(t *testing.T) {
 	}
 }
 
+// A repository that corrects drift counts for all bundles; one that does not, for those
+// that say nothing.
+func TestReadOverlayOfDriftCorrection(t *testing.T) {
+	t.Parallel()
+
+	on, off := &fleetyaml.CorrectDrift{Enabled: new(true)}, &fleetyaml.CorrectDrift{Enabled: new(false)}
+	tests := map[string]struct {
+		file            string
+		laid, corrected *fleetyaml.CorrectDrift
+	}{
+		"on":                       {laid: on, corrected: on},
+		"on over off":              {file: "correctDrift: {enabled: false}", laid: on, corrected: on},
+		"off":                      {laid: off, corrected: off},
+		"off leaves what is on":    {file: "correctDrift: {enabled: true}", laid: off, corrected: on},
+		"nothing is no choice":     {file: "correctDrift: {enabled: false}", laid: &fleetyaml.CorrectDrift{Force: true}, corrected: off},
+		"nothing said by anybody":  {},
+		"off is not laid over off": {file: "correctDrift: {enabled: false}", laid: off, corrected: off},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fsys := tree(t, "-- fleet.yaml --\nlabels: {a: b}\n"+test.file+"\n-- a.yaml --\n")
+			got, err := bundle.Read(fsys, bundle.ReadOptions{Overlay: bundle.Overlay{CorrectDrift: test.laid}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.corrected, got.Bundles[0].Definition.CorrectDrift); diff != "" {
+				t.Errorf("correctDrift (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func equateEmpty() cmp.Option {
 	return cmp.FilterValues(func(a, b []fleetyaml.Customization) bool { return len(a) == 0 && len(b) == 0 }, cmp.Ignore())
 }

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,9 +93,7 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 		asked.Write = []target.Deployment{d}
 		outcome := engine.Apply(t.Context(), asked)
 		expectNoFailures(t, outcome.Failures)
-		for key, record := range outcome.Records {
-			records[key] = record
-		}
+		maps.Copy(records, outcome.Records)
 	}
 
 	observed := engine.Observe(t.Context(), holder(), deploy.DriftLive, records)

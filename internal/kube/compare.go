@@ -101,7 +101,7 @@ func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatc
 		}
 		c.compareLists(at, wanted, live, v.typed, schema)
 	default:
-		if !isEqual(wanted, v.live) && !(v.typed.there && isEqual(v.typed.value, v.live)) {
+		if !isEqual(wanted, v.live) && (!v.typed.there || !isEqual(v.typed.value, v.live)) {
 			c.add(at, v.live)
 		}
 	}

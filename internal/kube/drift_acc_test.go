@@ -129,7 +129,7 @@ func TestAccDriftIsFound(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-found")
 	documents := []string{
-		deployment("web"), configMap("settings", "") + "\ndata: {a: x}", configMap("gone", ""),
+		webDeployment(), configMap("settings", "") + "\ndata: {a: x}", configMap("gone", ""),
 		configMap("theirs", ", annotations: {meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: elsewhere}"),
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: password}\nstringData: {password: hidden}",
 		"apiVersion: nowhere.example.com/v1\nkind: Ghost\nmetadata: {name: boo}",
@@ -170,7 +170,7 @@ func TestAccDriftOfScaledWorkloads(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-scaled")
 	autoscaler := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {minReplicas: 2, maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}"
-	infos := l.infos(t, deployment("web"), autoscaler)
+	infos := l.infos(t, webDeployment(), autoscaler)
 	l.create(t, infos)
 	differs := map[string][]string{"Deployment drift-scaled/web": {"spec.replicas"}}
 	for _, test := range []struct {
@@ -178,16 +178,16 @@ func TestAccDriftOfScaledWorkloads(t *testing.T) {
 		want     map[string][]string
 	}{{replicas: 4}, {replicas: 3}, {replicas: 5, want: differs}, {replicas: 1, want: differs}} {
 		l.patch(t, infos[0], fmt.Sprintf(`{"spec":{"replicas":%d}}`, test.replicas), "")
-		expectPaths(t, l.inspect(t, l.Client, release.Rules{}, deployment("web"), autoscaler), test.want)
+		expectPaths(t, l.inspect(t, l.Client, release.Rules{}, webDeployment(), autoscaler), test.want)
 	}
 	l.patch(t, infos[0], `{"spec":{"replicas":4}}`, "")
-	expectPaths(t, l.inspect(t, l.Client, release.Rules{}, deployment("web")), differs) // The autoscaler is of another bundle.
+	expectPaths(t, l.inspect(t, l.Client, release.Rules{}, webDeployment()), differs) // The autoscaler is of another bundle.
 }
 
 func TestAccDriftWithComparePatches(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-patches")
-	documents := []string{deployment("web"), configMap("settings", "") + "\ndata: {a: x, b: x}", configMap("gone-1", "")}
+	documents := []string{webDeployment(), configMap("settings", "") + "\ndata: {a: x, b: x}", configMap("gone-1", "")}
 	infos := l.infos(t, documents[:2]...)
 	l.create(t, infos)
 	l.patch(t, infos[0], `{"spec":{"replicas":3}}`, "")
@@ -242,8 +242,8 @@ func TestAccDriftOfCustomResources(t *testing.T) {
 func TestAccDriftWithoutRightsOnOneKind(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "drift-denied")
-	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: %s}"
-	documents := []string{configMap("settings", "") + "\ndata: {a: x}", fmt.Sprintf(secret, "a"), fmt.Sprintf(secret, "b"), deployment("web")}
+	secret := func(name string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + "}" }
+	documents := []string{configMap("settings", "") + "\ndata: {a: x}", secret("a"), secret("b"), webDeployment()}
 	infos := l.infos(t, documents...)
 	l.create(t, infos)
 	l.patch(t, infos[0], `{"data":{"a":"y"}}`, "")

@@ -94,8 +94,8 @@ func (l lab) patch(t *testing.T, info *resource.Info, change, subresource string
 
 const pods = "template: {metadata: {labels: {app: %[1]s}}, spec: {%[2]scontainers: [{name: main, image: example.com/main}]}}"
 
-func deployment(name string) string {
-	return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s}\nspec: {replicas: 2, selector: {matchLabels: {app: %[1]s}}, "+pods+"}", name, "")
+func webDeployment() string {
+	return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s}\nspec: {replicas: 2, selector: {matchLabels: {app: %[1]s}}, "+pods+"}", "web", "")
 }
 
 func job(name string) string {
@@ -134,7 +134,7 @@ const (
 func TestAccWaitReady(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "wait-ready")
-	infos := l.infos(t, deployment("web"), configMap("settings", ""), configMap("more", ""), job("migrate"))
+	infos := l.infos(t, webDeployment(), configMap("settings", ""), configMap("more", ""), job("migrate"))
 	var missing *kube.NotReadyError
 	if err := l.Ready(t.Context(), infos, withJobs); !errors.As(err, &missing) || len(missing.Objects) != len(infos) {
 		t.Fatalf("before anything is there: %v", err)
@@ -229,6 +229,10 @@ func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	if err := l.Ready(t.Context(), widget, withJobs); !errors.As(err, &notReady) || !strings.Contains(err.Error(), "Widget wait-custom/w is Failed: no quota") {
 		t.Errorf("stalled: %v", err)
 	}
+	ignoring := release.Readiness{Ignore: []map[string]string{{"type": "Stalled", "message": "no quota"}}}
+	if err := l.WaitReady(soon(t, long), widget, ignoring); err != nil {
+		t.Errorf("stalled, which is to be ignored: %v", err)
+	}
 	// What an upgrade finds failed can recover by it.
 	var recovering sync.WaitGroup
 	recovering.Go(func() {
@@ -253,7 +257,7 @@ func TestAccWaitGone(t *testing.T) {
 	if err := l.WaitGone(soon(t, short), l.infos(t, configMap("never", ""))); err != nil {
 		t.Errorf("what never was is gone, but: %v", err)
 	}
-	infos := l.infos(t, configMap("a", ""), configMap("held", held), configMap("also-held", held), deployment("web"))
+	infos := l.infos(t, configMap("a", ""), configMap("held", held), configMap("also-held", held), webDeployment())
 	l.create(t, infos)
 	l.remove(t, infos)
 

@@ -42,14 +42,14 @@ func (s *site) delete(t *testing.T, i int, resource schema.GroupVersionResource,
 	}
 }
 
-// field reads a text, or a number as text, of an object on cluster i.
-func (s *site) field(t *testing.T, i int, resource schema.GroupVersionResource, name string, path ...string) string {
+// webField reads a text, or a number as text, of the object web on cluster i.
+func (s *site) webField(t *testing.T, i int, resource schema.GroupVersionResource, path ...string) string {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := client.Resource(resource).Namespace(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	found, err := client.Resource(resource).Namespace(s.namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +60,7 @@ func (s *site) field(t *testing.T, i int, resource schema.GroupVersionResource, 
 	return fmt.Sprint(value)
 }
 
+//nolint:gochecknoglobals // constants of a type that has none
 var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secretKind  = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -191,18 +192,18 @@ func TestAccDriftIsCorrected(t *testing.T) {
 		for what, got := range map[string][2]string{
 			"the config map":                   {s.value(t, i, "web"), "x"},
 			"the deleted config map":           {s.value(t, i, "extra"), "x"},
-			"the custom resource":              {s.field(t, i, widgets, "web", "spec", "size"), "3"},
-			"the secret":                       {s.field(t, i, secretKind, "web", "data", "password"), "aGlkZGVuLXdvcmQ="},
-			"another's label":                  {s.field(t, i, configMaps, "web", "metadata", "labels", "of"), "another"},
-			"another's key":                    {s.field(t, i, configMaps, "web", "data", "more"), "another's"},
-			"another's label of the web":       {s.field(t, i, deployments, "web", "metadata", "labels", "of"), "another"},
-			"another's annotation of its pods": {s.field(t, i, deployments, "web", "spec", "template", "metadata", "annotations", "of"), "another"},
+			"the custom resource":              {s.webField(t, i, widgets, "spec", "size"), "3"},
+			"the secret":                       {s.webField(t, i, secretKind, "data", "password"), "aGlkZGVuLXdvcmQ="},
+			"another's label":                  {s.webField(t, i, configMaps, "metadata", "labels", "of"), "another"},
+			"another's key":                    {s.webField(t, i, configMaps, "data", "more"), "another's"},
+			"another's label of the web":       {s.webField(t, i, deployments, "metadata", "labels", "of"), "another"},
+			"another's annotation of its pods": {s.webField(t, i, deployments, "spec", "template", "metadata", "annotations", "of"), "another"},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("cluster %d: %s is %q, want %q", i, what, got[0], got[1])
 			}
 		}
-		if got := s.field(t, i, deployments, "web", "spec", "template", "spec", "containers"); !strings.Contains(got, "pause:3.10") {
+		if got := s.webField(t, i, deployments, "spec", "template", "spec", "containers"); !strings.Contains(got, "pause:3.10") {
 			t.Errorf("cluster %d: the containers are %s", i, got)
 		}
 		if got := s.releases(t, i); got["web"].revision != "2" || got["other"].revision != "1" {

@@ -368,6 +368,10 @@ func TestDigest(t *testing.T) {
 	if got := digest(elsewhere, cluster("one", "env=dev")); got != want {
 		t.Errorf("a customization for another cluster changes the digest to %s", got)
 	}
+	judged := "correctDrift: {enabled: false}\ndiff: {comparePatches: [{kind: A}]}\nignore: {conditions: [{type: B}]}\n" + text
+	if got := digest(judged, cluster("one", "env=dev")); got != want {
+		t.Errorf("the way in which live objects are judged changes the digest to %s", got)
+	}
 	for what, got := range map[string]string{
 		"a label that counts": digest(text, cluster("one", "env=prod")),
 		"a namespace":         digest("namespace: other\n"+text, cluster("one", "env=dev")),

@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// privateState is private state in a map. It counts what is written.
+type privateState struct {
+	content map[string][]byte
+	writes  int
+}
+
+func (p *privateState) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
+	return p.content[key], nil
+}
+
+func (p *privateState) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	p.content[key] = value
+	p.writes++
+	return nil
+}
+
+func TestLooksAreKept(t *testing.T) {
+	t.Parallel()
+	objects := map[string]string{"ConfigMap/a": "1", "ConfigMap/b": "2"}
+	rules := release.Rules{ComparePatches: []fleetyaml.ComparePatch{{Kind: "A", JSONPointers: []string{"/a"}}}, ReportOnly: true}
+	records := map[deploy.Key]deploy.Record{
+		{Cluster: "c", Bundle: "ordinary"}: {Objects: objects, Counts: status.Counts{Ready: 2}},
+		{Cluster: "c", Bundle: "drifted"}:  {Objects: objects, Counts: status.Counts{Ready: 1, Modified: 1}, Rules: rules},
+		{Cluster: "d", Bundle: "drifted"}:  {Objects: objects, Counts: status.Counts{Ready: 2}, Rules: rules},
+		{Cluster: "d", Bundle: "stored"}:   {Objects: objects, Counts: status.Counts{Ready: 2}, Stored: map[string]string{"a": "b"}},
+	}
+	private := &privateState{content: map[string][]byte{}}
+	var diags diag.Diagnostics
+	rememberLooks(t.Context(), looks{}, private, records, true, &diags)
+	kept := readLooks(t.Context(), private, &diags)
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	if len(kept.Rules) != 1 || len(kept.Deployments) != 3 {
+		t.Errorf("kept %+v, want the rules once, and nothing of what is ordinary", kept)
+	}
+	for key, want := range records {
+		if diff := cmp.Diff(want, kept.on(key.String(), deploy.Record{Objects: objects})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	rememberLooks(t.Context(), kept, private, records, true, &diags)
+	if private.writes != 1 {
+		t.Errorf("%d writes, want none of what is stored already", private.writes)
+	}
+}
+
+// A state that shows no objects knows how many there are from private state alone.
+func TestLooksWithoutObjectsInState(t *testing.T) {
+	t.Parallel()
+	records := map[deploy.Key]deploy.Record{
+		{Cluster: "c", Bundle: "b"}: {Objects: map[string]string{"ConfigMap/a": "1"}, Counts: status.Counts{Ready: 1}},
+	}
+	kept := looksOf(records, false)
+	if got := kept.on("c/b", deploy.Record{}).Counts; got.Ready != 1 {
+		t.Errorf("counts %+v", got)
+	}
+}
