@@ -32,9 +32,7 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
 	}
-	found := &sightings{prior: records, looked: map[string]release.Snapshot{}, observation: Observation{
-		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
-	}}
+	found := newSightings(records)
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
 		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, drift, found) })
@@ -82,6 +80,12 @@ type sightings struct {
 	mu          sync.Mutex
 	looked      map[string]release.Snapshot
 	observation Observation
+}
+
+func newSightings(prior map[Key]Record) *sightings {
+	return &sightings{prior: prior, looked: map[string]release.Snapshot{}, observation: Observation{
+		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
+	}}
 }
 
 func (s *sightings) answered(cluster string, snapshot release.Snapshot) {

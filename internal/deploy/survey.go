@@ -18,9 +18,7 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 	for _, d := range wanted {
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 	}
-	found := &sightings{observation: Observation{
-		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
-	}}
+	found := newSightings(nil)
 	var looking sync.WaitGroup
 	for name, part := range byCluster {
 		looking.Go(func() { e.surveyCluster(ctx, name, owner, part, found) })
@@ -36,7 +34,7 @@ func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted [
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err})
 		return
 	}
-	found.answered(name, snapshot.UID)
+	found.answered(name, snapshot)
 	look := map[Key]release.Inspection{}
 	for _, d := range wanted {
 		observed := snapshot.Find(d.Namespace, d.Release)
