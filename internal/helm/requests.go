@@ -62,6 +62,9 @@ type noting struct {
 	requests *requests
 }
 
+// WrappedRoundTripper lets client-go find the transport below.
+func (n noting) WrappedRoundTripper() http.RoundTripper { return n.next }
+
 func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
 	if err != nil {

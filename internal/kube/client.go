@@ -82,7 +82,7 @@ func share(config *rest.Config) (*rest.Config, error) {
 	}
 	return &rest.Config{
 		Host:        server.String(),
-		Transport:   transport,
+		Transport:   retrying{next: transport},
 		UserAgent:   config.UserAgent,
 		Timeout:     config.Timeout,
 		QPS:         config.QPS,
