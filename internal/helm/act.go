@@ -35,6 +35,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 			return release.Written{}, err
 		}
 	}
+	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision

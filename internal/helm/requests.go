@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/validation"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -94,6 +96,34 @@ type notedFactory struct {
 
 // NewBuilder makes what Helm reads manifests with, and sends objects.
 func (f notedFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
+
+// Validator checks manifests against what the API server says of its kinds, which
+// has to be fetched; Helm keeps the text of what went wrong there.
+func (f notedFactory) Validator(directive string) (validation.Schema, error) {
+	schema, err := f.Factory.Validator(directive)
+	return notedSchema{Schema: schema, requests: f.getter.requests}, err
+}
+
+type notedSchema struct {
+	validation.Schema
+	requests *requests
+}
+
+// ValidateBytes checks a manifest.
+func (s notedSchema) ValidateBytes(manifest []byte) error {
+	err := s.Schema.ValidateBytes(manifest)
+	var (
+		answer apierrors.APIStatus
+		broken *url.Error
+	)
+	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/openapi"}}
+	if errors.As(err, &answer) || errors.As(err, &broken) {
+		s.requests.note(request, err)
+		return err
+	}
+	s.requests.note(request, nil)
+	return err
+}
 
 type notedGetter struct {
 	genericclioptions.RESTClientGetter

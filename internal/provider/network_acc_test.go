@@ -40,7 +40,7 @@ func TestAccBadNetwork(t *testing.T) {
 		spoil func(t *testing.T, o *ordeal)
 	}{
 		"latency of 200 ms": {spoil: network(faulttest.Disturbance{Latency: 200 * time.Millisecond})},
-		"50 kB a second":    {spoil: network(faulttest.Disturbance{BytesPerSecond: 50_000})},
+		"300 kB a second":   {spoil: network(faulttest.Disturbance{BytesPerSecond: 300_000})},
 		"1 % resets":        {spoil: network(faulttest.Disturbance{Resets: 0.01})},
 		"a burst of 429":    {spoil: burst(http.StatusTooManyRequests)},
 		"a burst of 500":    {spoil: burst(http.StatusInternalServerError)},
