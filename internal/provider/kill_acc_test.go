@@ -63,7 +63,7 @@ func (o *ordeal) killAt(t *testing.T, who victim, at moment) func() bool {
 		switch {
 		case !at.is(request):
 			return faulttest.Fault{}
-		case at.answered:
+		case at.answered && !faulttest.IsWatch(request):
 			return faulttest.Fault{After: strike}
 		}
 		return faulttest.Fault{Before: strike, Cut: true}
