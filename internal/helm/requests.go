@@ -1,10 +1,11 @@
 package helm
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
-	"k8s.io/kubectl/pkg/validation"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -97,34 +97,6 @@ type notedFactory struct {
 // NewBuilder makes what Helm reads manifests with, and sends objects.
 func (f notedFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
 
-// Validator checks manifests against what the API server says of its kinds, which
-// has to be fetched; Helm keeps the text of what went wrong there.
-func (f notedFactory) Validator(directive string) (validation.Schema, error) {
-	schema, err := f.Factory.Validator(directive)
-	return notedSchema{Schema: schema, requests: f.getter.requests}, err
-}
-
-type notedSchema struct {
-	validation.Schema
-	requests *requests
-}
-
-// ValidateBytes checks a manifest.
-func (s notedSchema) ValidateBytes(manifest []byte) error {
-	err := s.Schema.ValidateBytes(manifest)
-	var (
-		answer apierrors.APIStatus
-		broken *url.Error
-	)
-	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/openapi"}}
-	if errors.As(err, &answer) || errors.As(err, &broken) {
-		s.requests.note(request, err)
-		return err
-	}
-	s.requests.note(request, nil)
-	return err
-}
-
 type notedGetter struct {
 	genericclioptions.RESTClientGetter
 	requests *requests
@@ -147,6 +119,29 @@ func (r *requests) withCause(err error) error {
 		return err
 	}
 	return &redactedError{text: err.Error(), err: errors.Join(err, cause)}
+}
+
+// Build reads a manifest. To check it Helm reads what the API server says of its
+// kinds, and when that fails keeps the text of the error
+// (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
+// something else.
+func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
+	text, err := io.ReadAll(manifest)
+	if err != nil {
+		return nil, err
+	}
+	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil || !validate {
+		return built, err
+	}
+	server, failure := k.Factory.KubernetesClientSet()
+	if failure == nil {
+		_, failure = server.Discovery().ServerVersion()
+	}
+	if failure != nil {
+		return nil, &redactedError{text: err.Error(), err: errors.Join(err, failure)}
+	}
+	return k.Client.Build(bytes.NewReader(text), validate)
 }
 
 // WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left
