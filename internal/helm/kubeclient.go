@@ -27,6 +27,8 @@ type kubeClient struct {
 	ctx      context.Context
 	waiter   Waiter
 	requests *requests
+	// renew makes another factory, in place of one that keeps a failure.
+	renew func() kube.Factory
 	// waitErr is what the last wait failed with. Helm keeps only its text.
 	waitErr error
 	// created are the objects that this operation has made, in their order: what

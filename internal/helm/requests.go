@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -124,7 +125,8 @@ func (r *requests) withCause(err error) error {
 // Build reads a manifest. To check it Helm reads what the API server says of its
 // kinds, and when that fails keeps the text of the error
 // (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
-// something else.
+// something else. A factory keeps a failure for good
+// (k8s.io/kubectl, pkg/util/openapi), so another one takes its place.
 func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
 	text, err := io.ReadAll(manifest)
 	if err != nil {
@@ -141,7 +143,16 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	if failure != nil {
 		return nil, &redactedError{text: err.Error(), err: errors.Join(err, failure)}
 	}
+	k.Factory = k.renew()
 	return k.Client.Build(bytes.NewReader(text), validate)
+}
+
+// renew makes the factory of this and of later operations anew.
+func (c *Client) renew(noted notedGetter) notedFactory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.factory = cmdutil.NewFactory(c.getter)
+	return notedFactory{Factory: c.factory, getter: noted}
 }
 
 // WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left
