@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,8 +52,8 @@ func (r *requests) note(request *http.Request, err error) {
 func (r *requests) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.order) - 1; i >= 0; i-- {
-		if err := r.failed[r.order[i]]; err != nil {
+	for _, key := range slices.Backward(r.order) {
+		if err := r.failed[key]; err != nil {
 			return err
 		}
 	}

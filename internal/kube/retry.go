@@ -30,7 +30,7 @@ func (r retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		response *http.Response
 		failure  error
 	)
-	_, _ = backoff.Retry(request.Context(), func() (struct{}, error) {
+	_, _ = backoff.Retry(request.Context(), func() (struct{}, error) { //nolint:contextcheck // the request carries it
 		if response != nil {
 			_, _ = io.Copy(io.Discard, response.Body)
 			_ = response.Body.Close()

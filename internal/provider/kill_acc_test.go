@@ -184,7 +184,7 @@ func TestAccKillWhileStateIsWritten(t *testing.T) {
 					t.Fatalf("Terraform was not killed:\n%s", output)
 				}
 				o.state.onWrite(nil, nil)
-				o.workspace.fail(t, applying, "state lock")
+				o.fail(t, applying, "state lock")
 				if !o.state.expire() {
 					t.Error("the state was not locked")
 				}
