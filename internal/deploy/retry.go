@@ -84,7 +84,7 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing()}, func() (release.Written, error) {
 		if !first {
 			var err error
-			if observed, err = p.Cluster.Release(lasting, d.Namespace, d.Release); err != nil {
+			if observed, err = p.Release(lasting, d.Namespace, d.Release); err != nil {
 				return release.Written{}, passing(err)
 			}
 			if action, err = release.Decide(w.Mark, observed, w.TakeOwnership); err != nil {
@@ -106,7 +106,7 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 	first := true
 	return retry(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
 		if !first {
-			now, err := p.Cluster.Release(lasting, observed.Namespace, observed.Release)
+			now, err := p.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
 				return release.Removed{}, passing(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -148,9 +149,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if fault.Lose {
 		breakOff(request)
 	}
-	for name, values := range held.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), held.Header())
 	w.WriteHeader(held.Code)
 	// A client that went away is no error of the proxy.
 	_, _ = held.Body.WriteTo(w)

@@ -196,7 +196,7 @@ func (c *connection) reset() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	c.end()
+	_ = c.end()
 }
 
 // Close closes the connection.

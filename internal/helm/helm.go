@@ -112,7 +112,10 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	if err != nil {
 		return nil, err
 	}
-	clientset, err := c.factory.KubernetesClientSet()
+	c.mu.Lock()
+	shared := c.factory
+	c.mu.Unlock()
+	clientset, err := shared.KubernetesClientSet()
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
@@ -120,12 +123,13 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	secrets := &redactor{}
 	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace))}
 	noted := &requests{}
-	factory := notedFactory{Factory: c.factory, getter: notedGetter{RESTClientGetter: c.getter, requests: noted}}
+	getter := notedGetter{RESTClientGetter: c.getter, requests: noted}
 	client := &kubeClient{
-		Client:   &kube.Client{Factory: factory, Namespace: namespace, Log: silent},
+		Client:   &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
 		ctx:      ctx,
 		waiter:   c.waiter,
 		requests: noted,
+		renew:    func() kube.Factory { return c.renew(getter) },
 	}
 	return &operation{
 		client:   client,

@@ -29,6 +29,8 @@ type kubeClient struct {
 	requests *requests
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
+	// renew makes another factory, in place of one that keeps a failure.
+	renew func() kube.Factory
 	// waitErr is what the last wait failed with. Helm keeps only its text.
 	waitErr error
 	// created are the objects that this operation has made, in their order: what
@@ -147,13 +149,15 @@ func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) err
 	return k.waitErr
 }
 
-// recordPatience is how long a record is tried to be written.
+// recordPatience is how long a record is tried to be written, at least.
 const recordPatience = 5 * time.Second
 
 // recordDriver is Helm's own storage of release records, in which a removal
 // can hold on to the record and leave objects alone.
 type recordDriver struct {
 	*driver.Secrets
+	// until is when the time of the operation is over.
+	until time.Time
 	// hold refuses to delete records while it returns an error. Helm deletes
 	// the record of a release even if its objects were not seen to go, and
 	// what is left would then belong to nobody.
@@ -214,7 +218,7 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(recordPatience))
+	}, backoff.WithMaxElapsedTime(max(recordPatience, time.Until(d.until))))
 	return d.unwritten
 }
 

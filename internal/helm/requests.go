@@ -1,9 +1,12 @@
 package helm
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -48,8 +52,8 @@ func (r *requests) note(request *http.Request, err error) {
 func (r *requests) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.order) - 1; i >= 0; i-- {
-		if err := r.failed[r.order[i]]; err != nil {
+	for _, key := range slices.Backward(r.order) {
+		if err := r.failed[key]; err != nil {
 			return err
 		}
 	}
@@ -61,6 +65,9 @@ type noting struct {
 	next     http.RoundTripper
 	requests *requests
 }
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (n noting) WrappedRoundTripper() http.RoundTripper { return n.next }
 
 func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
@@ -114,6 +121,39 @@ func (r *requests) withCause(err error) error {
 		return err
 	}
 	return &redactedError{text: err.Error(), err: errors.Join(err, cause)}
+}
+
+// Build reads a manifest. To check it Helm reads what the API server says of its
+// kinds, and when that fails keeps the text of the error
+// (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
+// something else. A factory keeps a failure for good
+// (k8s.io/kubectl, pkg/util/openapi), so another one takes its place.
+func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
+	text, err := io.ReadAll(manifest)
+	if err != nil {
+		return nil, err
+	}
+	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil || !validate {
+		return built, err
+	}
+	server, failure := k.Factory.KubernetesClientSet()
+	if failure == nil {
+		_, failure = server.Discovery().ServerVersion()
+	}
+	if failure != nil {
+		return nil, &redactedError{text: err.Error(), err: errors.Join(err, failure)}
+	}
+	k.Factory = k.renew()
+	return k.Client.Build(bytes.NewReader(text), validate)
+}
+
+// renew makes the factory of this and of later operations anew.
+func (c *Client) renew(noted notedGetter) notedFactory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.factory = cmdutil.NewFactory(c.getter)
+	return notedFactory{Factory: c.factory, getter: noted}
 }
 
 // WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left

@@ -86,7 +86,8 @@ func isUnreachable(err error) bool {
 	var (
 		operation *net.OpError
 		lookup    *net.DNSError
+		broken    *brokenError
 	)
-	return errors.As(err, &operation) || errors.As(err, &lookup) ||
+	return errors.As(err, &operation) || errors.As(err, &lookup) || errors.As(err, &broken) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err)
 }

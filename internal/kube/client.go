@@ -82,13 +82,16 @@ func share(config *rest.Config) (*rest.Config, error) {
 	if err != nil {
 		return nil, &ConnectionError{Attribute: "host", Message: "is no address of an API server"}
 	}
-	transport, err := rest.TransportFor(config)
+	// Innermost, so that what it sees comes from the network and not from whatever
+	// has to be read to sign a request.
+	config.WrapTransport = transport.Wrappers(func(next http.RoundTripper) http.RoundTripper { return marking{next: next} }, config.WrapTransport)
+	shared, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading certificates or credentials: %w", err)
 	}
 	return &rest.Config{
 		Host:        server.String(),
-		Transport:   transport,
+		Transport:   retrying{next: shared},
 		UserAgent:   config.UserAgent,
 		Timeout:     config.Timeout,
 		QPS:         config.QPS,

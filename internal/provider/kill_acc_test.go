@@ -63,7 +63,7 @@ func (o *ordeal) killAt(t *testing.T, who victim, at moment) func() bool {
 		switch {
 		case !at.is(request):
 			return faulttest.Fault{}
-		case at.answered:
+		case at.answered && !faulttest.IsWatch(request):
 			return faulttest.Fault{After: strike}
 		}
 		return faulttest.Fault{Before: strike, Cut: true}
@@ -184,7 +184,7 @@ func TestAccKillWhileStateIsWritten(t *testing.T) {
 					t.Fatalf("Terraform was not killed:\n%s", output)
 				}
 				o.state.onWrite(nil, nil)
-				o.workspace.fail(t, applying, "state lock")
+				o.fail(t, applying, "state lock")
 				if !o.state.expire() {
 					t.Error("the state was not locked")
 				}

@@ -74,7 +74,7 @@ func (o *ordeal) install(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "terraform-provider-fleet_v1.0.0"), []byte(script), 0o700); err != nil { //nolint:gosec // a program has to be executable
+		if err := os.WriteFile(filepath.Join(dir, "terraform-provider-fleet_v1.0.0"), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +159,7 @@ func (o *ordeal) started(t *testing.T) []*os.Process {
 		t.Error(err)
 	}
 	var found []*os.Process
-	for _, line := range strings.Fields(string(content)) {
+	for line := range strings.FieldsSeq(string(content)) {
 		number, err := strconv.Atoi(line)
 		if err != nil {
 			t.Error(err)

@@ -28,7 +28,7 @@ func newStateServer(t *testing.T) *stateServer {
 	t.Helper()
 	s := &stateServer{}
 	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Server.Close)
+	t.Cleanup(s.Close)
 	return s
 }
 

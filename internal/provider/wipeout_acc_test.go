@@ -13,10 +13,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// spoil makes cluster i answer wrongly from its nth request on.
-func (o *ordeal) spoil(i, n int, fault func(*http.Request) faulttest.Fault) {
+// spoil makes the second cluster answer wrongly from its nth request on.
+func (o *ordeal) spoil(n int, fault func(*http.Request) faulttest.Fault) {
 	var asked atomic.Int64
-	o.proxies[i].Set(func(request *http.Request) faulttest.Fault {
+	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
 		if asked.Add(1) <= int64(n) {
 			return faulttest.Fault{}
 		}
@@ -55,7 +55,7 @@ func TestAccWipeOut(t *testing.T) {
 					o.throughWipeOut(t, n, test.fault, test.credible)
 				})
 			}
-			o.spoil(1, 12, test.fault)
+			o.spoil(12, test.fault)
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
 			// What was not seen to go is still known, and goes with the next try.
@@ -76,11 +76,11 @@ func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) f
 	t.Helper()
 	before := o.look(t)
 
-	o.spoil(1, n, fault)
+	o.spoil(n, fault)
 	if output, err := o.try(t, "plan", "-input=false"); err != nil {
 		t.Errorf("planning fails: %v\n%s", err, output)
 	}
-	o.spoil(1, n, fault)
+	o.spoil(n, fault)
 	if output, err := o.try(t, "apply", "-refresh-only", "-auto-approve", "-input=false"); err != nil {
 		t.Errorf("refreshing fails: %v\n%s", err, output)
 	}
@@ -93,7 +93,7 @@ func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) f
 	// Everything changes.
 	value := fmt.Sprintf("through %d", n)
 	o.deploy(t, value)
-	o.spoil(1, n, fault)
+	o.spoil(n, fault)
 	_, _ = o.try(t, applying...)
 	o.set(nil)
 	expectSameObjects(t, before, o.look(t))
@@ -104,7 +104,7 @@ func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) f
 
 	// Another cluster leaves, and the one that lies stays.
 	o.deploy(t, value, "a")
-	o.spoil(1, n, fault)
+	o.spoil(n, fault)
 	_, _ = o.try(t, applying...)
 	o.set(nil)
 	o.apply(t)
