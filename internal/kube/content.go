@@ -1,0 +1,98 @@
+package kube
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// contentOf answers what of an object is compared. What others write on every object
+// of its kind is left out.
+func contentOf(object *unstructured.Unstructured) map[string]any {
+	content := object.DeepCopy().Object
+	delete(content, "status")
+	metadata := map[string]any{}
+	if labels := object.GetLabels(); len(labels) > 0 {
+		metadata["labels"] = texts(labels, "app.kubernetes.io/managed-by")
+	}
+	if annotations := object.GetAnnotations(); len(annotations) > 0 {
+		metadata["annotations"] = texts(annotations, holderName, holderNamespace)
+	}
+	content["metadata"] = metadata
+	switch kind := object.GroupVersionKind(); {
+	case isSecret(object):
+		decodeSecret(content)
+	case kind.Group == "rbac.authorization.k8s.io" && kind.Kind == "ClusterRole" && content["aggregationRule"] != nil:
+		delete(content, "rules") // A controller puts them together.
+	case hasCABundles.Has(kind.Kind):
+		withoutCABundles(content)
+	}
+	return content
+}
+
+// hasCABundles are kinds into which certificates are put by a controller.
+var hasCABundles = sets.New("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition", "APIService") //nolint:gochecknoglobals // a constant set
+
+func withoutCABundles(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, ok := value["caBundle"].(string); ok {
+			delete(value, "caBundle")
+		}
+		for _, field := range value {
+			withoutCABundles(field)
+		}
+	case []any:
+		for _, item := range value {
+			withoutCABundles(item)
+		}
+	}
+}
+
+// texts are m without some keys.
+func texts(m map[string]string, without ...string) map[string]any {
+	left := map[string]any{}
+	for key, value := range m {
+		if !slices.Contains(without, key) {
+			left[key] = value
+		}
+	}
+	return left
+}
+
+func isSecret(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "Secret" && object.GetAPIVersion() == "v1"
+}
+
+// decodeSecret puts stringData into data, as the server does, and decodes data, so
+// that another way to write the same is none.
+func decodeSecret(secret map[string]any) {
+	decoded := map[string]any{}
+	data, _ := secret["data"].(map[string]any)
+	for key, value := range data {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		content, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+		if err != nil {
+			decoded[key] = text
+			continue
+		}
+		decoded[key] = string(content)
+	}
+	written, _ := secret["stringData"].(map[string]any)
+	for key, value := range written {
+		if text, ok := value.(string); ok {
+			decoded[key] = text
+		}
+	}
+	delete(secret, "stringData")
+	delete(secret, "data")
+	if len(decoded) > 0 {
+		secret["data"] = decoded
+	}
+}
