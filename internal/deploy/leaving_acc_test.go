@@ -286,3 +286,33 @@ func TestAccUninstallWithoutTheKind(t *testing.T) {
 		t.Errorf("objects are left: %v", left)
 	}
 }
+
+// An object that another release has taken over stays when its former release drops
+// it or goes.
+func TestAccTakenObjectStays(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T, o *onCluster){
+		"the former release goes": func(t *testing.T, o *onCluster) { t.Helper(); o.remove(t, "former") },
+		"the former release drops it": func(t *testing.T, o *onCluster) {
+			t.Helper()
+			o.write(t, o.deployment("former", "v1-b", configMapFile("other"), fleetyaml.Options{}))
+		},
+	}
+	for name, leave := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnCluster(t, "taken-"+bundle.Name(name))
+			o.write(t, o.deployment("former", "v1-a", configMapFile("shared")+configMapFile("other"), fleetyaml.Options{}))
+			before := o.configMaps(t)
+			o.write(t, o.deployment("next", "v1-a", configMapFile("shared"), fleetyaml.Options{Helm: &fleetyaml.Helm{TakeOwnership: true}}))
+			leave(t, o)
+			if got := o.configMaps(t)["shared"]; got != before["shared"] {
+				t.Errorf("the object that was taken over has the UID %q, want %q", got, before["shared"])
+			}
+			o.remove(t, "next")
+			if _, left := o.configMaps(t)["shared"]; left {
+				t.Error("the object outlives its new release")
+			}
+		})
+	}
+}

@@ -36,6 +36,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		}
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
+	op.client.release = release.Key(d.Namespace, d.Release)
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {

@@ -34,6 +34,8 @@ type Occupied struct {
 	// Holder is who has it: "release x in namespace y", "Fleet's agent" or "no
 	// release".
 	Holder string
+	// Release is the release that has it, as release.Key, "" for none.
+	Release string
 }
 
 // Annotations and labels by which Helm and Fleet know their objects.
@@ -96,8 +98,8 @@ func (c *Client) Occupied(ctx context.Context, wanted []Wanted) ([]Occupied, err
 				if !ok {
 					continue
 				}
-				if holder, other := holderOf(object, member.wanted); other {
-					occupied = append(occupied, Occupied{Wanted: member.wanted, Object: member.object, Holder: holder})
+				if holder, of, other := holderOf(object, member.wanted); other {
+					occupied = append(occupied, Occupied{Wanted: member.wanted, Object: member.object, Holder: holder, Release: of})
 				}
 			}
 			return nil
@@ -176,18 +178,22 @@ func existing(ctx context.Context, client metadata.ResourceInterface, members []
 	return there, nil
 }
 
-// holderOf says who has an object, and whether that is another than the release that
-// wants it.
-func holderOf(object metav1.Object, wanted Wanted) (holder string, other bool) {
+// holderOf says who has an object, in words and, if it is a release, as release.Key,
+// and whether that is another than the release that wants it.
+func holderOf(object metav1.Object, wanted Wanted) (holder, of string, other bool) {
 	annotations, labels := object.GetAnnotations(), object.GetLabels()
 	name, namespace := annotations[releaseNameAnnotation], annotations[releaseNamespaceAnnotation]
+	own := release.Key(wanted.Namespace, wanted.Release)
 	switch at := release.Key(namespace, name); {
 	case name == "" && labels[objectSetLabel] != "":
-		return "Fleet's agent", true
+		return "Fleet's agent", "", true
 	case name == "":
-		return "no release", true
-	case at == wanted.Former, at == release.Key(wanted.Namespace, wanted.Release) && labels[managedByLabel] == "Helm":
-		return "", false
+		return "no release", "", true
+	case at == own && labels[managedByLabel] != "Helm":
+		return fmt.Sprintf("release %s in namespace %s", name, namespace), "", true // Helm does not take the note for its own.
+	case at == wanted.Former, at == own:
+		return "", "", false
+	default:
+		return fmt.Sprintf("release %s in namespace %s", name, namespace), at, true
 	}
-	return fmt.Sprintf("release %s in namespace %s", name, namespace), true
 }

@@ -27,6 +27,8 @@ type kubeClient struct {
 	ctx      context.Context
 	waiter   Waiter
 	requests *requests
+	// release is the one that is written, as release.Key.
+	release string
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
 	// renew makes another factory, in place of one that keeps a failure.
@@ -89,6 +91,10 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 
 // UpdateThreeWayMerge notes what it had to make.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	original, err := k.withoutTaken(original, target)
+	if err != nil {
+		return &kube.Result{}, err
+	}
 	result, err := k.Client.UpdateThreeWayMerge(original, target, force)
 	k.note(result.Created)
 	return result, k.whole(err)
@@ -162,8 +168,8 @@ type recordDriver struct {
 	// the record of a release even if its objects were not seen to go, and
 	// what is left would then belong to nobody.
 	hold func() error
-	// edit changes the manifest of records as they are read.
-	edit func(manifest string) (string, error)
+	// edit changes records as they are read.
+	edit func(record *helmrelease.Release) error
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
 	// created says that a record was made, and was not there before, taken that there
@@ -244,7 +250,7 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 		if d.edit == nil {
 			continue
 		}
-		if record.Manifest, err = d.edit(record.Manifest); err != nil {
+		if err := d.edit(record); err != nil {
 			return nil, fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
 		}
 	}

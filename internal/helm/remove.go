@@ -45,8 +45,11 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 		return release.Removed{}, err
 	}
 	op.records.hold = func() error { return op.client.waitErr }
-	op.records.edit = func(manifest string) (string, error) {
-		return op.removable(manifest, observed.Namespace, removal.Spare)
+	op.records.edit = func(record *helmrelease.Release) (err error) {
+		if record.Version == observed.Revision { // What is older was removed with its successor.
+			record.Manifest, err = c.removable(ctx, op, record.Manifest, observed, removal.Spare)
+		}
+		return err
 	}
 	uninstall := action.NewUninstall(op.config)
 	uninstall.Wait = true
@@ -83,21 +86,29 @@ func (c *Client) gone(ctx context.Context, removed release.Observed) error {
 // release holds now, and objects of kinds that the cluster no longer knows. With
 // its definition the last object of a kind is gone too; Helm fails there and would
 // never remove the rest.
-func (o *operation) removable(manifest, namespace string, spare map[string]bool) (string, error) {
+func (c *Client) removable(ctx context.Context, op *operation, manifest string, observed release.Observed, spare map[string]bool) (string, error) {
 	parsed, err := documents([]byte(manifest))
 	if err != nil {
 		return "", err
 	}
-	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
+	listed := make([]release.Object, len(parsed))
+	for i, object := range parsed {
+		listed[i] = identify(object, observed.Namespace)
+	}
+	taken, err := c.takenObjects(ctx, observed, listed)
+	if err != nil {
+		return "", err
+	}
+	mapper, err := op.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return "", fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
 	var left []*unstructured.Unstructured
-	for _, object := range parsed {
-		if spare[identify(object, namespace).Key()] {
+	for i, object := range parsed {
+		if key := listed[i].Key(); spare[key] || taken[key] {
 			continue
 		}
-		known, err := o.knows(mapper, object.GroupVersionKind())
+		known, err := op.knows(mapper, object.GroupVersionKind())
 		if err != nil {
 			return "", err
 		}
