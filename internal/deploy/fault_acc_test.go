@@ -77,7 +77,7 @@ func incompressible(count, size int) []bundle.File {
 	for i := range files {
 		noise := make([]byte, size/2)
 		for j := range noise {
-			noise[j] = byte(chance.UintN(256))
+			noise[j] = byte(chance.UintN(256)) //nolint:gosec // fits
 		}
 		files[i] = bundle.File{
 			Name:    fmt.Sprintf("%d.yaml", i),
