@@ -50,7 +50,7 @@ func TestAccWipeOut(t *testing.T) {
 			o.timeout = "5s"
 			o.deploy(t, "first")
 			o.apply(t)
-			for _, n := range []int{1, 15} {
+			for _, n := range []int{1, 15} { // After the releases were listed, and while writing.
 				t.Run(fmt.Sprintf("from request %d", n+1), func(t *testing.T) {
 					o.throughWipeOut(t, n, test.fault, test.credible)
 				})
