@@ -305,7 +305,6 @@ func (s *site) bundle(name, value string) string { return s.bundleOf(name, confi
 
 // workload is a fleet_bundle with one deployment.
 //
-//nolint:unparam // what the bundle is called belongs to the test
 func (s *site) workload(name string) string {
 	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
 		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")
