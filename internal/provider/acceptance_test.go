@@ -304,7 +304,6 @@ func (s *site) provider(extra string, labels ...string) string {
 func (s *site) bundle(name, value string) string { return s.bundleOf(name, configMap(name, value)) }
 
 // workload is a fleet_bundle with one deployment.
-//
 func (s *site) workload(name string) string {
 	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
 		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")

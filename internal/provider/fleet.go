@@ -152,6 +152,13 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 	return found.client, found.err
 }
 
+// expectsNoAnswer says whether it is known why a cluster cannot be asked: it is
+// not made yet, or planning reports it as missing.
+func (f *fleet) expectsNoAnswer(cluster string) bool {
+	found, ok := f.clusters[cluster]
+	return !ok || found.connectionUnknown
+}
+
 // facts are the clusters that targeting can choose from, by name, and the names
 // of those whose facts are unknown.
 func (f *fleet) facts() (known []target.Cluster, unknown []string) {

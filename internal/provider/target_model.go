@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -48,13 +47,6 @@ type targetModel struct {
 	looks looks
 }
 
-type ruleModel struct {
-	ClusterName          types.String `tfsdk:"cluster_name"`
-	ClusterSelector      types.Object `tfsdk:"cluster_selector"`
-	ClusterGroup         types.String `tfsdk:"cluster_group"`
-	ClusterGroupSelector types.Object `tfsdk:"cluster_group_selector"`
-}
-
 func deploymentTypes() map[string]attr.Type {
 	return map[string]attr.Type{
 		"release": types.StringType, "namespace": types.StringType, "chart": types.StringType, "version": types.StringType,
@@ -68,22 +60,6 @@ func objectsType() types.MapType { return types.MapType{ElemType: types.StringTy
 
 func (m *targetModel) holder(f *fleet) deploy.Holder {
 	return deploy.Holder{Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(), Workspace: f.workspace}
-}
-
-// rulesOf leaves Terraform.
-func rulesOf(ctx context.Context, targets types.List, diags *diag.Diagnostics) []target.Rule {
-	rules := make([]target.Rule, 0, len(targets.Elements()))
-	for _, value := range targets.Elements() {
-		var rule ruleModel
-		diags.Append(as(ctx, value, &rule)...)
-		rules = append(rules, target.Rule{
-			ClusterName:          rule.ClusterName.ValueString(),
-			ClusterGroup:         rule.ClusterGroup.ValueString(),
-			ClusterSelector:      selectorOf(ctx, rule.ClusterSelector, diags),
-			ClusterGroupSelector: selectorOf(ctx, rule.ClusterGroupSelector, diags),
-		})
-	}
-	return rules
 }
 
 // settings leaves Terraform.

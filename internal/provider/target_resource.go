@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -23,8 +22,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 var (
@@ -168,40 +165,6 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		},
 		Blocks: map[string]schema.Block{
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
-		},
-	}
-}
-
-func ruleAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"cluster_name": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "The cluster with this name or display name.",
-		},
-		"cluster_selector": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "Clusters by their labels. `{}` selects all.", Attributes: selectorAttributes(),
-		},
-		"cluster_group": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "The clusters of this group.",
-		},
-		"cluster_group_selector": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "The clusters of groups with these labels.", Attributes: selectorAttributes(),
-		},
-	}
-}
-
-func selectorAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"match_labels": schema.MapAttribute{
-			Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels with exactly these values.",
-		},
-		"match_expressions": schema.ListNestedAttribute{
-			Optional:            true,
-			MarkdownDescription: "Conditions on labels, all of which must hold.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "The label."},
-				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
-				"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "The values for `In` and `NotIn`."},
-			}},
 		},
 	}
 }
@@ -350,106 +313,4 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	maps.Copy(records, outcome.Records)
 	state.setRecords(records)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
-}
-
-// apply brings the clusters from what was before to plan and fills in what is
-// true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
-	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, plan, known.versions, diags)
-	settings := plan.settings(diags)
-	if diags.HasError() {
-		return false
-	}
-	if reason != "" {
-		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
-		return false
-	}
-	change := compare(wanted, prior, plan.remarks(before))
-	counts := change.counts()
-	change.remove = r.forgetMissing(name, change.remove, diags)
-	addPlanFailures(diags, name, change.faults)
-	if diags.HasError() {
-		return false
-	}
-	planned := plan.plannedObjects()
-	holder := plan.holder(r.fleet)
-	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
-		HandOver: r.fleet.handOver(name),
-		Write:    change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
-		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
-	})
-	warnHandedOver(name, outcome.HandedOver, diags)
-	logPanics(ctx, outcome.Failures)
-	r.forgetUnreachable(name, &outcome, diags)
-	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
-	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)
-	addFailures(diags, name, outcome)
-	addNotices(diags, name, outcome.Notices)
-	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
-	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
-
-	records := outcome.Records
-	for key := range change.keep {
-		if !plan.leavesOut(key) {
-			records[key] = prior[key]
-		}
-	}
-	for _, d := range wanted {
-		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
-		if record, ok := records[key]; ok && change.keep[key] {
-			record.Rules = release.RulesOf(d.Options) // They change without a deployment.
-			records[key] = record
-		}
-	}
-	rememberLooks(ctx, before.looks, private, records, plan.PlanObjects.ValueBool(), diags)
-	plan.setRecords(records)
-	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
-	if plan.Summary.IsUnknown() {
-		plan.Summary = types.StringValue(counts.String())
-	}
-	if plan.Stages.IsUnknown() { // No plan has told what is held.
-		plan.Stages = types.StringValue(change.stages)
-		warnHeld(name, change.held, diags)
-	}
-	return true
-}
-
-// unplanned finds deployments whose objects are not those the plan showed. It
-// takes a chart whose output changes in a way that was not foreseen; the state
-// then says what is there, and this error says why.
-func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
-	var failures []deploy.Failure
-	failed := map[deploy.Key]bool{}
-	for _, failure := range outcome.Failures {
-		failed[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
-	}
-	for key, objects := range planned {
-		record, ok := outcome.Records[key]
-		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
-			continue
-		}
-		failures = append(failures, deploy.Failure{
-			Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying",
-			Err: fmt.Errorf("the chart rendered other objects than the plan showed"),
-		})
-	}
-	return failures
-}
-
-// expectsNoAnswer says whether it is known why a cluster cannot be asked: it is
-// not made yet, or planning reports it as missing.
-func (f *fleet) expectsNoAnswer(cluster string) bool {
-	found, ok := f.clusters[cluster]
-	return !ok || found.connectionUnknown
-}
-
-// readyClusters counts over records.
-func readyClusters(records map[deploy.Key]deploy.Record) string {
-	states := map[string][]status.State{}
-	for key, record := range records {
-		states[key.Cluster] = append(states[key.Cluster], record.State)
-	}
-	return status.ReadyClusters(states)
 }

@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// apply brings the clusters from what was before to plan and fills in what is
+// true then. It is false when nothing was begun.
+func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
+	name, prior := plan.Name.ValueString(), before.records()
+	wanted, reason := r.wanted(ctx, plan, known.versions, diags)
+	settings := plan.settings(diags)
+	if diags.HasError() {
+		return false
+	}
+	if reason != "" {
+		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
+		return false
+	}
+	change := compare(wanted, prior, plan.remarks(before))
+	counts := change.counts()
+	change.remove = r.forgetMissing(name, change.remove, diags)
+	addPlanFailures(diags, name, change.faults)
+	if diags.HasError() {
+		return false
+	}
+	planned := plan.plannedObjects()
+	holder := plan.holder(r.fleet)
+	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
+		HandOver: r.fleet.handOver(name),
+		Write:    change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
+		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
+	})
+	warnHandedOver(name, outcome.HandedOver, diags)
+	logPanics(ctx, outcome.Failures)
+	r.forgetUnreachable(name, &outcome, diags)
+	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
+	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)
+	addFailures(diags, name, outcome)
+	addNotices(diags, name, outcome.Notices)
+	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
+	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
+
+	records := outcome.Records
+	for key := range change.keep {
+		if !plan.leavesOut(key) {
+			records[key] = prior[key]
+		}
+	}
+	for _, d := range wanted {
+		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+		if record, ok := records[key]; ok && change.keep[key] {
+			record.Rules = release.RulesOf(d.Options) // They change without a deployment.
+			records[key] = record
+		}
+	}
+	rememberLooks(ctx, before.looks, private, records, plan.PlanObjects.ValueBool(), diags)
+	plan.setRecords(records)
+	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
+	if plan.Summary.IsUnknown() {
+		plan.Summary = types.StringValue(counts.String())
+	}
+	if plan.Stages.IsUnknown() { // No plan has told what is held.
+		plan.Stages = types.StringValue(change.stages)
+		warnHeld(name, change.held, diags)
+	}
+	return true
+}
+
+// unplanned finds deployments whose objects are not those the plan showed. It
+// takes a chart whose output changes in a way that was not foreseen; the state
+// then says what is there, and this error says why.
+func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
+	var failures []deploy.Failure
+	failed := map[deploy.Key]bool{}
+	for _, failure := range outcome.Failures {
+		failed[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
+	}
+	for key, objects := range planned {
+		record, ok := outcome.Records[key]
+		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
+			continue
+		}
+		failures = append(failures, deploy.Failure{
+			Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying",
+			Err: fmt.Errorf("the chart rendered other objects than the plan showed"),
+		})
+	}
+	return failures
+}
+
+// readyClusters counts over records.
+func readyClusters(records map[deploy.Key]deploy.Record) string {
+	states := map[string][]status.State{}
+	for key, record := range records {
+		states[key.Cluster] = append(states[key.Cluster], record.State)
+	}
+	return status.ReadyClusters(states)
+}
