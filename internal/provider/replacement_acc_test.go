@@ -113,6 +113,36 @@ func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 	}
 }
 
+// A target that is replaced while its bundle is paused keeps its release as it is,
+// and goes on with it afterwards.
+func TestAccTaintedWhilePaused(t *testing.T) {
+	t.Parallel()
+	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	bundle := func(value string, paused bool) string {
+		return strings.Replace(s.bundle("one", value), "files = ", fmt.Sprintf("paused = %t\n  files = ", paused), 1)
+	}
+	w.configure(t, s.provider("", on, on), bundle("x", false), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+	w.apply(t)
+	before := s.releases(t, 0)
+	w.run(t, "taint", all)
+	w.configure(t, s.provider("", on, on), bundle("y", true), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+	w.apply(t)
+	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+		t.Errorf("releases (-before +after):\n%s", diff)
+	}
+	w.expectEmptyPlan(t)
+	w.configure(t, s.provider("", on, on), bundle("y", false), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+	w.apply(t)
+	if got := s.value(t, 0, "one"); got != "y" {
+		t.Errorf("the value is %q, want y", got)
+	}
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	for i := range 2 {
+		s.expectNothing(t, i)
+	}
+}
+
 // A cluster gets another name in the provider, at once or with both names there
 // for one apply: the release is handed over, not removed.
 func TestAccClusterRenamed(t *testing.T) {

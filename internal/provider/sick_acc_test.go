@@ -24,8 +24,8 @@ type entry struct {
 }
 
 // Of twenty clusters one is down, one slow, one read-only and one has a token that
-// expired. The others take the time that they take alone, and each of the four has
-// its diagnostic.
+// expired. The others take the time that they take alone, the slow one its own, and
+// each that fails has one diagnostic.
 func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	t.Parallel()
 	const all, down, slow, readOnly, expired = 20, 3, 7, 11, 15
@@ -95,9 +95,9 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	w.configure(t, s.clusters(entries), s.spread("one", entries), s.spread("two", entries), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	healthy.reset()
 	finished.reset()
-	output := w.fail(t, applying, "k03/one, k03/two", "k11/one", "k11/two", "k15/one, k15/two", "does not answer")
-	// What may not be written is refused object by object.
-	if errors := strings.Count(output, "Error: "); errors != 4 {
+	output := w.fail(t, applying, "k03/one, k03/two", "k11/one, k11/two", "k15/one, k15/two", "does not answer")
+	// The slow one gets there, and has nothing to report.
+	if errors := strings.Count(output, "Error: "); errors != 3 {
 		t.Errorf("%d errors, want one for each cause:\n%s", errors, output)
 	}
 	t.Logf("16 clusters took %v alone and %v beside four sick ones, of which the slow one took %v", took, healthy.length(), finished.length())
@@ -134,13 +134,17 @@ func unused(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// span is the time from the first request to the last.
+// span is the time from the first write to the last: a plan waits for nobody longer
+// than some seconds, and that is no part of it.
 type span struct {
 	mu          sync.Mutex
 	first, last time.Time
 }
 
-func (s *span) note(*http.Request) faulttest.Fault {
+func (s *span) note(request *http.Request) faulttest.Fault {
+	if request.Method == http.MethodGet {
+		return faulttest.Fault{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()

@@ -19,7 +19,7 @@ import (
 
 // previewPatience is how long a plan waits for clusters to tell what is in the way. A
 // plan is right without the answer; it only warns less.
-const previewPatience = 10 * time.Second
+const previewPatience = 3 * time.Second
 
 // glance is what a cluster answered to the plans of this process, asked once.
 type glance struct {
