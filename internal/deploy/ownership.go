@@ -35,18 +35,25 @@ func (v *visit) isHandedOver(ctx context.Context, cluster string, prior Record) 
 	return handOver != nil && handOver(ctx, cluster, v.seen.snapshot.UID, prior.Namespace, prior.Release)
 }
 
+// isContested says whether the release of a deployment is another target's that goes on
+// wanting it. It may wait like isHandedOver.
+func (v *visit) isContested(ctx context.Context, d target.Deployment, observed *release.Observed) bool {
+	if observed == nil {
+		return false
+	}
+	mark := v.request.mark(d.Bundle.Name, d.Digest)
+	others := mark.Standing(observed.Mark) == release.Sibling && observed.Mark.Target != mark.Target
+	return others && v.isHandedOver(ctx, d.Cluster, Record{Release: d.Release, Namespace: d.Namespace})
+}
+
 // decide says what is to be done. Another target of this workspace hands over what it
 // does not want any more, and nothing else.
-func (v *visit) decide(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) (release.Action, error) {
+func (v *visit) decide(mark release.Mark, observed *release.Observed, contested bool) (release.Action, error) {
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
-	if err != nil || observed == nil || v.request.Settings.TakeOwnership {
-		return action, err
+	if err == nil && contested && !v.request.Settings.TakeOwnership {
+		return release.Keep, &release.ForeignError{Release: observed.Release, Namespace: observed.Namespace, Holder: observed.Mark.Holder()}
 	}
-	others := mark.Standing(observed.Mark) == release.Sibling && observed.Mark.Target != mark.Target
-	if others && v.isHandedOver(ctx, d.Cluster, Record{Release: d.Release, Namespace: d.Namespace}) {
-		return release.Keep, &release.ForeignError{Release: d.Release, Namespace: d.Namespace, Holder: observed.Mark.Holder()}
-	}
-	return action, nil
+	return action, err
 }
 
 // sweep removes what a move left behind that failed and was taken back: releases

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -184,4 +186,31 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whether a release is handed over can depend on a plan that looks at clusters itself,
+// so it is asked while no operation is held up by that.
+func TestHandOverIsAskedWithoutASlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clusters := newFleet("a")
+		engine := deploy.New(clusters.connect, 1)
+		before := deployment("a", "web", "v1-a")
+		after := deployment("a", "web", "v1-b")
+		after.Release = "web-2"
+		clusters["a"].put(deployed(before))
+		asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(before)})
+		asked.Write = []target.Deployment{after}
+		asked.HandOver = func(ctx context.Context, _, _, _, _ string) bool {
+			engine.Snapshots(ctx, []string{"a"})
+			return false
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		expectNoFailures(t, engine.Apply(ctx, asked).Failures)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("waited %s for a slot", took)
+		}
+	})
 }

@@ -123,6 +123,12 @@ func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapsh
 // write carries out one deployment and answers its record, nil when it failed.
 func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	key := keyOf(d)
+	prior, had := v.request.Prior[key]
+	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
+	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
+	// Both can wait for the plan of another target, which may need a slot.
+	contested := v.isContested(ctx, d, observed)
+	leavesOld := moved && v.isHandedOver(ctx, key.Cluster, prior)
 	done, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
@@ -135,12 +141,9 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		v.results.untouched(key, "reading the objects that values come from", err)
 		return nil
 	}
-	prior, had := v.request.Prior[key]
-	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
-	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
 	mark := v.request.mark(d.Bundle.Name, d.Digest)
 	mark.Terms = release.TermsOf(d)
-	action, err := v.decide(ctx, d, mark, observed)
+	action, err := v.decide(mark, observed, contested)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
 		return nil
@@ -160,7 +163,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		record.Stored = prior.Stored
 	}
 	v.results.wrote(key, sighted{observed: written.Observed, stores: writes})
-	if moved && !v.isHandedOver(ctx, key.Cluster, prior) {
+	if moved && !leavesOld {
 		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
 			// the next apply takes up where this one stopped.
