@@ -251,7 +251,8 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 			continue
 		}
 		if err := d.edit(record); err != nil {
-			return nil, fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
+			d.unread = fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
+			return nil, d.unread
 		}
 	}
 	return records, nil
