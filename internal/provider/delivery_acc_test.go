@@ -159,6 +159,8 @@ func TestAccFiveSteps(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("deployments"), knownvalue.MapSizeExact(6)),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~0 -3 =6")),
+					// What stays as it is does not show.
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("cluster_resource_counts"), knownvalue.MapSizeExact(2)),
 				}},
 				Check: func(*terraform.State) error { s.expectNothing(t, 2); return nil },
 			},

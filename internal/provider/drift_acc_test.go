@@ -179,7 +179,7 @@ func TestAccDriftIsCorrected(t *testing.T) {
 	expectSays(t, output,
 		"live objects are not as they were deployed", "a/web, b/web:", name("ConfigMap", "extra")+" is missing",
 		name("Deployment", "web")+" differs at spec.template.spec.containers[c].image", name("ConfigMap", "web")+" differs at data.key",
-		name("Secret", "web")+" differs at data.password", name("Widget", "web")+" differs at spec.size", "The next apply puts this right")
+		name("Secret", "web")+" differs at data.password", name("Widget", "web")+" differs at spec.size", "Applying puts this right")
 	if strings.Contains(output, "guessed-word") || strings.Contains(output, "hidden-word") {
 		t.Errorf("a secret value can be read:\n%s", output)
 	}

@@ -91,3 +91,26 @@ func (m *targetModel) keepCounts(before *targetModel) {
 	m.Ready, m.Failed = before.Ready, before.Failed
 	m.ResourceCounts, m.ClusterCounts = before.ResourceCounts, before.ClusterCounts
 }
+
+// keepClusterCounts is for a plan that changes some clusters and leaves the others as
+// they are, so that a plan for many shows only those.
+func (m *targetModel) keepClusterCounts(before *targetModel, compared change) {
+	known := before.ClusterCounts.Elements()
+	planned := map[string]attr.Value{}
+	for key := range compared.keep {
+		if counts, ok := known[key.Cluster]; ok {
+			planned[key.Cluster] = counts
+			continue
+		}
+		planned[key.Cluster] = types.ObjectUnknown(countsType().AttrTypes)
+	}
+	for _, key := range compared.remove {
+		if _, stays := planned[key.Cluster]; stays {
+			planned[key.Cluster] = types.ObjectUnknown(countsType().AttrTypes)
+		}
+	}
+	for _, d := range compared.write {
+		planned[d.Cluster] = types.ObjectUnknown(countsType().AttrTypes)
+	}
+	m.ClusterCounts = types.MapValueMust(countsType(), planned)
+}

@@ -37,7 +37,7 @@ func addDrift(diags *diag.Diagnostics, name string, observation deploy.Observati
 	}
 	if len(corrected.texts) > 0 {
 		diags.AddWarning("Target "+name+": live objects are not as they were deployed",
-			corrected.String()+"\n\nThe next apply puts this right. Set correctDrift.enabled to false in the bundle to be told only, "+
+			corrected.String()+"\n\nApplying puts this right. Set correctDrift.enabled to false in the bundle to be told only, "+
 				"or leave out with diff.comparePatches what others may change.")
 	}
 	if len(told.texts) > 0 {

@@ -320,6 +320,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.stages)
 		plan.setCountsUnknown()
 	}
+	if !creating && counts.Any() {
+		plan.keepClusterCounts(before, compared)
+	}
 }
 
 // warnIrreproducible says why the objects of deployments cannot be told before the
