@@ -140,7 +140,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
 	for _, d := range result.Deployments {
-		if err := kube.CheckRules(release.RulesOf(d.Options)); err != nil {
+		if err := errors.Join(d.CheckServiceAccount(), kube.CheckRules(release.RulesOf(d.Options))); err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}

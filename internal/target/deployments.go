@@ -39,8 +39,7 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *ReleaseNameError, *ServiceAccountNameError or
-	// *ReleaseClashError. Its text
+	// Err is a *TemplateError, *ReleaseNameError or *ReleaseClashError. Its text
 	// does not name the cluster, so that one cause reads alike on many.
 	Err error
 }
@@ -297,10 +296,6 @@ func (p *plan) newVariant(matched []int) *variant {
 		v.err = &ReleaseNameError{Name: v.release}
 		return v
 	}
-	if account := v.options.ServiceAccount; account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
-		v.err = &ServiceAccountNameError{Name: account}
-		return v
-	}
 	v.templating = newTemplating(p.functions, v.options.Helm)
 	v.content = p.bundle.ContentOf(v.options.Helm)
 	v.digest, v.err = digest(Deployment{Options: v.options, Release: v.release, Namespace: v.namespace}, v.content)
@@ -321,6 +316,16 @@ const maxReleaseName = 53
 
 // maxServiceAccountName is what fits into a label of the release record.
 const maxServiceAccountName = 63
+
+// CheckServiceAccount says whether the account of a deployment can have its name. The
+// error is a *ServiceAccountNameError. Fleet finds out on the cluster.
+func (d Deployment) CheckServiceAccount() error {
+	account := d.Options.ServiceAccount
+	if account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
+		return &ServiceAccountNameError{Name: account}
+	}
+	return nil
+}
 
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 

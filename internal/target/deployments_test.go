@@ -211,9 +211,6 @@ func TestDeploymentsFailures(t *testing.T) {
 		"a release name that is too long": {
 			"helm: {releaseName: " + strings.Repeat("a", 54) + "}", "", is[*target.ReleaseNameError],
 		},
-		"a service account with a namespace": {
-			"serviceAccount: kube-system/admin", "", is[*target.ServiceAccountNameError],
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -502,5 +499,20 @@ func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
+	}
+}
+
+func TestCheckServiceAccount(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]bool{"": true, "robot": true, "robot.two": true, "kube-system/admin": false, "Robot": false, "${ .ClusterName }": false, strings.Repeat("a", 64): false}
+	for name, legal := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := target.Deployment{Options: fleetyaml.Options{ServiceAccount: name}}.CheckServiceAccount()
+			if _, refused := errors.AsType[*target.ServiceAccountNameError](err); refused == legal {
+				t.Errorf("got %v, want it legal: %t", err, legal)
+			}
+		})
 	}
 }
