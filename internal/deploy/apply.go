@@ -149,6 +149,7 @@ func (s Settings) write(d target.Deployment, mark release.Mark) release.Write {
 		Timeout:       s.timeout(d),
 		MaxHistory:    s.MaxHistory,
 		TakeOwnership: s.TakeOwnership,
+		TakeRelease:   s.TakeOwnership,
 		Description:   s.Description(d),
 	}
 }

@@ -168,8 +168,8 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	asked.Settings.TakeOwnership = true
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	want := map[string]release.Write{
-		"ns/slow": {Mark: mark("slow", "v1-a", 0), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, Description: "slow"},
-		"ns/web":  {Mark: mark("web", "v1-b", 0), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, Description: "web"},
+		"ns/slow": {Mark: mark("slow", "v1-a", 0), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
+		"ns/web":  {Mark: mark("web", "v1-b", 0), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
 	if diff := cmp.Diff(want, clusters["c1"].writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)

@@ -83,19 +83,31 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	first := true
 	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing()}, func() (release.Written, error) {
 		if !first {
-			var err error
-			if observed, err = p.Release(lasting, d.Namespace, d.Release); err != nil {
+			now, err := p.Release(lasting, d.Namespace, d.Release)
+			if err != nil {
 				return release.Written{}, passing(err)
 			}
-			if action, err = release.Decide(w.Mark, observed, w.TakeOwnership); err != nil {
-				return release.Written{}, final(err)
+			// A record that is as it was does not tell that its objects were to be
+			// corrected: then what was decided first still holds.
+			if isChanged(observed, now) {
+				if action, err = release.Decide(w.Mark, now, w.TakeRelease); err != nil {
+					return release.Written{}, final(err)
+				}
 			}
+			observed = now
 			w.Timeout = time.Until(deadline)
 		}
 		first = false
 		written, err := p.Cluster.Write(lasting, action, d, observed, w)
 		return written, passing(err)
 	})
+}
+
+func isChanged(before, now *release.Observed) bool {
+	if before == nil || now == nil {
+		return before != now
+	}
+	return *before != *now
 }
 
 // Uninstall removes a release as long as it is there and the holder's.

@@ -35,8 +35,11 @@ func TestRetries(t *testing.T) {
 		// leaves is what the first operation leaves behind.
 		leaves *release.Observed
 		remove bool
-		want   []string
-		fails  bool
+		// drifted says that the release is there and its objects are to be corrected,
+		// moved that the deployment comes from another release.
+		drifted, moved bool
+		want           []string
+		fails          bool
 	}{
 		"a cluster that is busy":                   {err: busy, times: 2, want: []string{"install ns/web", "install ns/web", "install ns/web"}},
 		"a connection that breaks":                 {err: unreachable("c1"), times: 1, want: []string{"install ns/web", "install ns/web"}},
@@ -47,6 +50,8 @@ func TestRetries(t *testing.T) {
 		"cut off after a failure":                  {err: busy, times: 1, leaves: marked(release.StatusFailed), want: []string{"install ns/web", "upgrade ns/web"}},
 		"cut off when it was done":                 {err: unreachable("c1"), times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
 		"somebody else's by now":                   {err: busy, times: 1, leaves: &foreign, want: []string{"install ns/web"}, fails: true},
+		"somebody else's by now, and moved to":     {err: busy, times: 1, moved: true, leaves: &foreign, want: []string{"install ns/web"}, fails: true},
+		"a correction before it began":             {err: busy, times: 1, drifted: true, want: []string{"upgrade ns/web", "upgrade ns/web"}},
 		"there, and not seen before":               {err: &release.AppearedError{}, times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
 		"a removal that breaks":                    {remove: true, err: busy, times: 1, leaves: marked(release.StatusUninstalling), want: []string{"uninstall ns/web", "uninstall ns/web"}},
 		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
@@ -63,6 +68,17 @@ func TestRetries(t *testing.T) {
 					asked.Remove = []deploy.Key{key("c1", "web")}
 				} else {
 					asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+				}
+				if test.drifted {
+					clusters["c1"].put(installed)
+					record := recordOf(deployment("c1", "web", "v1-a"))
+					record.State, record.Counts = status.Modified, status.Counts{Modified: 1}
+					asked.Prior[key("c1", "web")] = record
+				}
+				if test.moved {
+					record := recordOf(deployment("c1", "web", "v1-a"))
+					record.Release = "former"
+					asked.Prior[key("c1", "web")] = record
 				}
 				failed := 0
 				clusters["c1"].before = func(_ context.Context, operation string) error {

@@ -16,8 +16,9 @@ type Write struct {
 	Timeout time.Duration
 	// MaxHistory is the number of revisions kept.
 	MaxHistory int
-	// TakeOwnership adopts objects that are there already.
-	TakeOwnership bool
+	// TakeOwnership adopts objects that are there already, TakeRelease a release of
+	// another holder.
+	TakeOwnership, TakeRelease bool
 	// Description stands in the history of the release.
 	Description string
 }
