@@ -189,7 +189,8 @@ func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	s := gittest.New(t, gittest.Options{})
 	head := commit(t, s, "repo", "main", map[string]string{"noise": noise(50_000)})
-	const patience = 400 * time.Millisecond
+	// Long, so that a busy machine is not taken for a silent server.
+	const patience = 4 * time.Second
 	behind, err := url.Parse(s.URL(""))
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +198,7 @@ func TestSlowServer(t *testing.T) {
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.FlushInterval = -1
 	proxy.ModifyResponse = func(response *http.Response) error {
-		response.Body = &slowBody{response.Body, time.NewTicker(patience / 8)}
+		response.Body = &slowBody{response.Body, time.NewTicker(patience / 20)}
 		return nil
 	}
 	slow := httptest.NewServer(proxy)

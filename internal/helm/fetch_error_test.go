@@ -106,7 +106,11 @@ func TestFetchErrors(t *testing.T) {
 			if tt.access == nil {
 				tt.access = good
 			}
-			fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: short, Registries: map[string]helm.Registry{
+			var stall time.Duration
+			if tt.reason == helm.Stalled { // Elsewhere a busy machine is not to be taken for a silent server.
+				stall = short
+			}
+			fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: stall, Registries: map[string]helm.Registry{
 				server.URL("/"): tt.access(server), server.RegistryURL(""): tt.access(server), bearer.RegistryURL(""): tt.access(bearer),
 				"oci://" + closed: {PlainHTTP: true},
 			}})
