@@ -34,7 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	settings := map[string]string{"TF_ACC_TERRAFORM_PATH": cli, "CHECKPOINT_DISABLE": "1"}
+	// What the person who runs the tests has configured must not matter, and a warning
+	// about it upsets the framework when it reads the version.
+	settings := map[string]string{"TF_ACC_TERRAFORM_PATH": cli, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": os.DevNull}
 	if filepath.Base(cli) == "tofu" {
 		settings["TF_ACC_PROVIDER_HOST"] = "registry.opentofu.org"
 	}

@@ -2,15 +2,32 @@ package testenv
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// TerraformCLI returns the path of the command to run configurations with: terraform from PATH, else
-// tofu from PATH, else OpenTofu built from its Go module, which takes some minutes the first time.
-// The working directory must be inside the repository.
+// CLIVariable names the command to run configurations with: "tofu", or the name or the path of
+// another command, such as "/opt/terraform-1.14/terraform".
+const CLIVariable = "FLEET_TEST_CLI"
+
+// TerraformCLI returns the path of the command to run configurations with: the one that CLIVariable
+// names, else terraform from PATH, else tofu from PATH. A tofu that is not there is built from its Go
+// module, which takes some minutes the first time. The working directory must be inside the repository.
 func TerraformCLI(ctx context.Context, log Log) (string, error) {
+	chosen := os.Getenv(CLIVariable)
+	if chosen != "" && chosen != "tofu" {
+		path, err := exec.LookPath(chosen)
+		if err != nil {
+			return "", fmt.Errorf("looking for the command that %s names: %w", CLIVariable, err)
+		}
+		return filepath.Abs(path)
+	}
 	for _, name := range []string{"terraform", "tofu"} {
+		if chosen != "" && chosen != name {
+			continue
+		}
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
