@@ -142,7 +142,7 @@ func (m *deploymentsModel) set(found deploy.Observation) {
 	}
 	unreachable := []attr.Value{}
 	for _, failure := range found.Failures {
-		unreachable = append(unreachable, types.StringValue(keysOf([]deploy.Failure{failure})))
+		unreachable = append(unreachable, types.StringValue(joined(keys([]deploy.Failure{failure}))))
 	}
 	m.State = types.StringValue(string(status.Worst(states...)))
 	m.ResourceCounts = countsValue(all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -110,47 +111,43 @@ func advice(err error) string {
 	return "Correct the cause and apply again: only what failed is tried again."
 }
 
-// keysOf lists the deployments of failures.
-func keysOf(failures []deploy.Failure) string {
-	keys := make([]string, len(failures))
-	for i, failure := range failures {
-		keys[i] = failure.Cluster
-		if failure.Bundle != "" {
-			keys[i] = target.Key(failure.Cluster, failure.Bundle)
-		}
-	}
-	return strings.Join(slices.Compact(keys), ", ")
-}
-
 // addFailures reports deployments that failed, one diagnostic for each cause.
 // records is what is true now.
 func addFailures(diags *diag.Diagnostics, name string, outcome deploy.Outcome) {
 	for _, cause := range groupByCause(outcome.Failures) {
-		first := cause.failures[0]
-		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, keysOf(cause.failures))
-		if count := len(cause.failures); count > 1 {
-			summary = fmt.Sprintf("Target %s: %d deployments failed", name, count)
+		first, failed := cause.failures[0], keys(cause.failures)
+		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, joined(failed))
+		if len(failed) > 1 {
+			summary = fmt.Sprintf("Target %s: %d deployments failed", name, len(failed))
 		}
 		if _, held := errors.AsType[*release.HeldError](first.Err); held {
-			summary = fmt.Sprintf("Target %s: held: %s", name, keysOf(cause.failures))
+			summary = fmt.Sprintf("Target %s: held: %s", name, summaryOf(failed))
 		}
 		detail := fmt.Sprintf("Deployments: %s\n\nCause: %s\n\nNow: %s\n\nNext: %s",
-			keysOf(cause.failures), cause.text, now(cause.failures, outcome.Records), advice(first.Err))
+			listOf(failed), cause.text, now(failed, outcome.Records), advice(first.Err))
 		diags.AddError(summary, detail)
 	}
 }
 
 // now says what state failed deployments are in.
-func now(failures []deploy.Failure, records map[deploy.Key]deploy.Record) string {
+func now(failed []deploy.Key, records map[deploy.Key]deploy.Record) string {
 	var lines []string
-	for _, failure := range failures {
-		key := deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}
+	states := map[string][]deploy.Key{}
+	for _, key := range failed {
 		record, ok := records[key]
 		if !ok {
 			lines = append(lines, key.String()+" is not deployed.")
+			states["Not deployed"] = append(states["Not deployed"], key)
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%s is %s (release %s in namespace %s).", key, record.State, record.Release, record.Namespace))
+		states[string(record.State)] = append(states[string(record.State)], key)
+	}
+	if len(failed) > fewInDetail {
+		lines = nil
+		for _, state := range slices.Sorted(maps.Keys(states)) {
+			lines = append(lines, fmt.Sprintf("%s: %d of them.", state, len(states[state])))
+		}
 	}
 	lines = append(lines, "All other deployments were finished and saved.")
 	return strings.Join(lines, " ")
@@ -202,8 +199,9 @@ func logAttempt(ctx context.Context, attempt deploy.Attempt) {
 // addUnobserved reports clusters that could not be looked at.
 func addUnobserved(diags *diag.Diagnostics, name string, failures []deploy.Failure, asError bool) {
 	for _, cause := range groupByCause(failures) {
-		summary := fmt.Sprintf("Target %s: cannot look at %s", name, keysOf(cause.failures))
-		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", keysOf(cause.failures), cause.text)
+		unseen := keys(cause.failures)
+		summary := fmt.Sprintf("Target %s: cannot look at %s", name, summaryOf(unseen))
+		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", listOf(unseen), cause.text)
 		if asError {
 			diags.AddError(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.failures[0].Err))
 			continue

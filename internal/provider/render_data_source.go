@@ -137,7 +137,8 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		rendered[deployment.Key()] = value
 	}
 	for _, cause := range groupByCause(failures) {
-		resp.Diagnostics.AddError("Cannot render "+keysOf(cause.failures), "Cause: "+cause.text)
+		failed := keys(cause.failures)
+		resp.Diagnostics.AddError("Cannot render "+summaryOf(failed), "Deployments: "+listOf(failed)+"\n\nCause: "+cause.text)
 	}
 	if resp.Diagnostics.HasError() {
 		return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -22,7 +23,10 @@ const looksKey = "looks"
 // with all objects ready and no rules, takes no room.
 type looks struct {
 	// Rules are the different ones; many deployments share them.
-	Rules       []release.Rules `json:"rules,omitempty"`
+	Rules []release.Rules `json:"rules,omitempty"`
+	// Usual is how many objects a deployment of each bundle has, where the state does
+	// not show them.
+	Usual       map[string]int  `json:"usual,omitempty"`
 	Deployments map[string]look `json:"deployments,omitempty"`
 }
 
@@ -30,7 +34,7 @@ type looks struct {
 type look struct {
 	// Rules is the place of its rules in the list, from 1; 0 is none.
 	Rules int `json:"rules,omitempty"`
-	// Counts are set unless every object in the state is ready.
+	// Counts are set unless every object of an ordinary deployment is ready.
 	Counts *status.Counts    `json:"counts,omitempty"`
 	Stored map[string]string `json:"stored,omitempty"`
 }
@@ -56,8 +60,9 @@ func looksOf(records map[deploy.Key]deploy.Record, shown bool) looks {
 		}
 		if !shown {
 			record.Objects = nil
+			kept.learn(key.Bundle, record.Counts)
 		}
-		if record.Counts != ordinary(record) {
+		if record.Counts != kept.ordinary(key.Bundle, record) {
 			made.Counts = &record.Counts
 		}
 		if made.Rules == 0 && made.Counts == nil && len(made.Stored) == 0 {
@@ -71,13 +76,31 @@ func looksOf(records map[deploy.Key]deploy.Record, shown bool) looks {
 	return kept
 }
 
+// learn takes the first deployment of a bundle whose objects are all ready for an
+// ordinary one.
+func (l *looks) learn(bundle string, counts status.Counts) {
+	if _, known := l.Usual[bundle]; known || counts != (status.Counts{Ready: counts.Ready}) {
+		return
+	}
+	if l.Usual == nil {
+		l.Usual = map[string]int{}
+	}
+	l.Usual[bundle] = counts.Ready
+}
+
 // ordinary are the counts of a deployment whose objects are all ready.
-func ordinary(record deploy.Record) status.Counts { return status.Counts{Ready: len(record.Objects)} }
+func (l looks) ordinary(bundle string, record deploy.Record) status.Counts {
+	if usual, known := l.Usual[bundle]; known {
+		return status.Counts{Ready: usual}
+	}
+	return status.Counts{Ready: len(record.Objects)}
+}
 
 // on adds to a record what is kept of it.
 func (l looks) on(key string, record deploy.Record) deploy.Record {
 	kept := l.Deployments[key]
-	record.Counts, record.Stored = ordinary(record), kept.Stored
+	_, bundle, _ := strings.Cut(key, "/")
+	record.Counts, record.Stored = l.ordinary(bundle, record), kept.Stored
 	if kept.Counts != nil {
 		record.Counts = *kept.Counts
 	}

@@ -63,11 +63,20 @@ func TestLooksAreKept(t *testing.T) {
 // A state that shows no objects knows how many there are from private state alone.
 func TestLooksWithoutObjectsInState(t *testing.T) {
 	t.Parallel()
+	ready := deploy.Record{Objects: map[string]string{"ConfigMap/a": "1"}, Counts: status.Counts{Ready: 1}}
+	drifted := deploy.Record{Objects: ready.Objects, Counts: status.Counts{Missing: 1}}
+	larger := deploy.Record{Objects: map[string]string{"ConfigMap/a": "1", "ConfigMap/b": "2"}, Counts: status.Counts{Ready: 2}}
 	records := map[deploy.Key]deploy.Record{
-		{Cluster: "c", Bundle: "b"}: {Objects: map[string]string{"ConfigMap/a": "1"}, Counts: status.Counts{Ready: 1}},
+		{Cluster: "a", Bundle: "x"}: drifted, {Cluster: "b", Bundle: "x"}: ready, {Cluster: "c", Bundle: "x"}: ready,
+		{Cluster: "d", Bundle: "x"}: larger, {Cluster: "a", Bundle: "y"}: larger,
 	}
 	kept := looksOf(records, false)
-	if got := kept.on("c/b", deploy.Record{}).Counts; got.Ready != 1 {
-		t.Errorf("counts %+v", got)
+	for key, record := range records {
+		if got := kept.on(key.String(), deploy.Record{}).Counts; got != record.Counts {
+			t.Errorf("%s: counts %+v, want %+v", key, got, record.Counts)
+		}
+	}
+	if len(kept.Deployments) != 2 {
+		t.Errorf("kept %+v, want nothing of deployments like others of their bundle", kept.Deployments)
 	}
 }

@@ -59,7 +59,7 @@ func rememberNeeds(ctx context.Context, private privateWriter, before, wanted ma
 func warnHeld(name string, held []deploy.Failure, diags *diag.Diagnostics) {
 	for _, cause := range groupByCause(held) {
 		diags.AddWarning("Target "+name+": deployments are held", fmt.Sprintf("Deployments: %s\n\nCause: %s\n\n"+
-			"They are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.", keysOf(cause.failures), cause.text))
+			"They are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.", listOf(keys(cause.failures)), cause.text))
 	}
 }
 
@@ -152,8 +152,9 @@ func (r *targetResource) checkOutside(ctx context.Context, name string, wanted [
 		}
 	}
 	for _, cause := range groupByCause(failures) {
-		diags.AddError("Target "+name+": cannot plan "+keysOf(cause.failures),
-			sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. "+advice(cause.failures[0].Err))
+		planned := keys(cause.failures)
+		diags.AddError("Target "+name+": cannot plan "+summaryOf(planned),
+			"Deployments: "+listOf(planned)+"\n\n"+sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. "+advice(cause.failures[0].Err))
 	}
 }
 

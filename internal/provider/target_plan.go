@@ -140,7 +140,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
 	for _, d := range result.Deployments {
-		if err := errors.Join(d.CheckServiceAccount(), kube.CheckRules(release.RulesOf(d.Options))); err != nil {
+		if err := errors.Join(d.CheckNames(), kube.CheckRules(release.RulesOf(d.Options))); err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 		}
 	}
@@ -162,8 +162,9 @@ func addTargetError(diags *diag.Diagnostics, name string, err error) {
 // each cause.
 func addPlanFailures(diags *diag.Diagnostics, name string, failures []deploy.Failure) {
 	for _, cause := range groupByCause(failures) {
-		diags.AddError("Target "+name+": cannot plan "+keysOf(cause.failures),
-			sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. Correct the bundle and plan again.")
+		planned := keys(cause.failures)
+		diags.AddError("Target "+name+": cannot plan "+summaryOf(planned),
+			"Deployments: "+listOf(planned)+"\n\n"+sentence(errors.New(cause.text))+"\n\nNothing was changed on any cluster. Correct the bundle and plan again.")
 	}
 }
 

@@ -314,18 +314,27 @@ func releaseOf(b *bundle.Bundle, o fleetyaml.Options) (release, namespace string
 // maxReleaseName is Helm's limit.
 const maxReleaseName = 53
 
+// maxNamespaceName is the longest DNS label.
+const maxNamespaceName = 63
+
 // maxServiceAccountName is what fits into a label of the release record.
 const maxServiceAccountName = 63
 
-// CheckServiceAccount says whether the account of a deployment can have its name. The
-// error is a *ServiceAccountNameError. Fleet finds out on the cluster.
-func (d Deployment) CheckServiceAccount() error {
+// CheckNames says whether the namespace and the account of a deployment can have their
+// names. The error is a *NamespaceNameError or a *ServiceAccountNameError. Fleet finds
+// out on the cluster.
+func (d Deployment) CheckNames() error {
+	if len(d.Namespace) > maxNamespaceName || !dnsLabel.MatchString(d.Namespace) {
+		return &NamespaceNameError{Name: d.Namespace}
+	}
 	account := d.Options.ServiceAccount
 	if account != "" && (len(account) > maxServiceAccountName || !dnsName.MatchString(account)) {
 		return &ServiceAccountNameError{Name: account}
 	}
 	return nil
 }
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 

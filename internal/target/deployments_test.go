@@ -502,6 +502,22 @@ func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
 	}
 }
 
+func TestCheckNamespace(t *testing.T) {
+	t.Parallel()
+	for name, legal := range map[string]bool{
+		"one": true, "1-a": true, strings.Repeat("a", 63): true,
+		"": false, "One": false, "a.b": false, "-a": false, "a/b": false, "to-${ .ClusterName }": false, strings.Repeat("a", 64): false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := target.Deployment{Namespace: name}.CheckNames()
+			if _, refused := errors.AsType[*target.NamespaceNameError](err); refused == legal {
+				t.Errorf("CheckNames: %v, legal is %t", err, legal)
+			}
+		})
+	}
+}
+
 func TestCheckServiceAccount(t *testing.T) {
 	t.Parallel()
 
@@ -509,7 +525,7 @@ func TestCheckServiceAccount(t *testing.T) {
 	for name, legal := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := target.Deployment{Options: fleetyaml.Options{ServiceAccount: name}}.CheckServiceAccount()
+			err := target.Deployment{Namespace: "one", Options: fleetyaml.Options{ServiceAccount: name}}.CheckNames()
 			if _, refused := errors.AsType[*target.ServiceAccountNameError](err); refused == legal {
 				t.Errorf("got %v, want it legal: %t", err, legal)
 			}

@@ -98,6 +98,16 @@ func (e *ReleaseClashError) Error() string {
 	return fmt.Sprintf("bundles %s all want to be release %s in namespace %s; give each another helm.releaseName or namespace", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
 }
 
+// NamespaceNameError says that a deployment is to be in a namespace of no legal name.
+type NamespaceNameError struct {
+	Name string
+}
+
+func (e *NamespaceNameError) Error() string {
+	return fmt.Sprintf("the namespace %q is no name that Kubernetes takes: up to %d lower-case letters, digits and dashes, "+
+		"a letter or a digit first and last. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", e.Name, maxNamespaceName)
+}
+
 // ServiceAccountNameError says that a bundle names a service account by no legal
 // name.
 type ServiceAccountNameError struct {

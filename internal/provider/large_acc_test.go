@@ -1,0 +1,115 @@
+package provider_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// Of a large fleet a plan shows what changes and nothing else, and a state is small.
+func TestAccLargeFleet(t *testing.T) {
+	t.Parallel()
+	const clusters, bundles = 10, 20
+	env := testenv.Shared(t)
+	s, w := newSite(t, env), newWorkspace(t)
+	var entries strings.Builder
+	for k := range clusters {
+		name := fmt.Sprintf("eu-west-%d", k)
+		fmt.Fprintf(&entries, "    %s = { config_path = %q, config_context = %q, labels = { on = \"yes\", name = %[1]q } }\n", name, env.Kubeconfig(), env.Contexts()[k%3])
+		t.Cleanup(func() {
+			ctx, cancel := cleanupContext(t)
+			defer cancel()
+			if err := s.client(t, k%3).CoreV1().Namespaces().Delete(ctx, s.namespace+"-"+name, metav1.DeleteOptions{}); err != nil {
+				t.Log(err)
+			}
+		})
+	}
+	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, entries.String())
+	fleet := func(value string) string {
+		return fmt.Sprintf(`
+resource "fleet_bundle" "apps" {
+  for_each              = toset([for i in range(%d) : "application-${i}"])
+  name                  = each.key
+  # Several entries are one cluster, so each has a namespace of its own.
+  target_customizations = [for k in range(%d) : {
+    cluster_name = "eu-west-${k}"
+    namespace    = "%s-eu-west-${k}"
+    helm         = { values = jsonencode({ key = k == 7 && each.key == "application-3" ? %q : "everywhere" }) }
+  }]
+  files = {
+    "Chart.yaml"        = "apiVersion: v2\nname: ${each.key}\nversion: 1.0.0\n"
+    "templates/cm.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${each.key}}\ndata: {key: {{ .Values.key }}}\n"
+  }
+}
+`, bundles, clusters, s.namespace, value)
+	}
+	all := target("plan_objects = false", "for bundle in fleet_bundle.apps : bundle.bundles")
+	w.configure(t, provider, fleet("everywhere"), all)
+	w.apply(t)
+	of := w.stored(t)
+	each := (len(of.Attributes["deployments"]) + len(of.Attributes["cluster_resource_counts"]) + len(of.Private)) / (clusters * bundles)
+	t.Logf("%d bytes of state for each of %d deployments; %d for the counts of each cluster, %d of private state, %d for the bundles as configured", each, clusters*bundles,
+		len(of.Attributes["cluster_resource_counts"])/clusters, len(of.Private), len(of.Attributes["bundles"]))
+	if each > 300 {
+		t.Errorf("a deployment takes %d bytes of state, want 300 at most", each)
+	}
+	w.expectEmptyPlan(t)
+
+	w.configure(t, provider, fleet("changed"), all)
+	plan := w.run(t, "plan", "-input=false")
+	for _, name := range []string{"\"eu-west-7/application-3\" = {", fmt.Sprintf("(%d unchanged elements hidden)", clusters*bundles-1)} {
+		if !strings.Contains(plan, name) {
+			t.Errorf("the plan does not show %q:\n%s", name, plan)
+		}
+	}
+	if strings.Contains(plan, "\"eu-west-6") || strings.Contains(plan, "\"eu-west-7/application-4") {
+		t.Errorf("the plan shows what does not change:\n%s", plan)
+	}
+	w.run(t, "destroy", "-auto-approve")
+}
+
+// stored is what the state holds of the only target, without the white space of the
+// file.
+func (w *workspace) stored(t *testing.T) (instance struct {
+	Attributes map[string]json.RawMessage `json:"attributes"`
+	Private    string                     `json:"private"`
+},
+) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, content); err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Resources []struct {
+			Type      string            `json:"type"`
+			Instances []json.RawMessage `json:"instances"`
+		} `json:"resources"`
+	}
+	if err := json.Unmarshal(compact.Bytes(), &state); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range state.Resources {
+		if resource.Type != "fleet_cluster_target" {
+			continue
+		}
+		if err := json.Unmarshal(resource.Instances[0], &instance); err != nil {
+			t.Fatal(err)
+		}
+		return instance
+	}
+	t.Fatal("no target in state")
+	return instance
+}
