@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +48,8 @@ type workspace struct {
 	dir string
 	cli string
 	env []string
+	// as is who runs it, nil for whoever runs the test.
+	as *syscall.SysProcAttr
 }
 
 func newWorkspace(t *testing.T) *workspace {
@@ -106,7 +109,7 @@ func (w *workspace) try(t *testing.T, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, w.cli, append(args, "-no-color")...)
-	command.Dir, command.Env = w.dir, w.env
+	command.Dir, command.Env, command.SysProcAttr = w.dir, w.env, w.as
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	err := command.Run()
