@@ -40,7 +40,7 @@ func newPremises(t *testing.T) *premises {
 	if os.Getuid() != 0 {
 		t.Skip("only root can run Terraform as somebody else")
 	}
-	w := newWorkspace(t) // Builds what there is to build.
+	w := newWorkspace(t)               // Builds what there is to build.
 	root, err := os.MkdirTemp("", "m") //nolint:usetesting // plugins put their sockets below it, whose paths must be short
 	if err != nil {
 		t.Fatal(err)
