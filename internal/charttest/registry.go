@@ -50,6 +50,14 @@ func (s *Server) PushImage(repository, tag string) {
 	s.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
 }
 
+// Reference is the digest that the registry keeps under a tag.
+func (s *Server) Reference(repository, tag string) string {
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodHead, "/v2/"+repository+"/manifests/"+tag, http.NoBody) //nolint:forbidigo // Nobody waits for it.
+	answer := httptest.NewRecorder()
+	s.registry.ServeHTTP(answer, request)
+	return answer.Header().Get("Docker-Content-Digest")
+}
+
 // DeleteManifest takes a tag, or what a digest leads to, out of the registry.
 func (s *Server) DeleteManifest(repository, reference string) {
 	s.put(http.MethodDelete, "/v2/"+repository+"/manifests/"+reference, manifestType, nil, http.StatusAccepted)
