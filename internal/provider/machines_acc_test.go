@@ -4,6 +4,7 @@ package provider_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -29,8 +30,6 @@ type premises struct {
 	root  string
 	state *stateServer
 	cli   string
-	// home is a folder in which nothing may appear.
-	home string
 }
 
 // newPremises needs root: machines are told apart by their users.
@@ -71,10 +70,10 @@ func newPremises(t *testing.T) *premises {
 // folder makes a folder that everybody may read and one may write.
 func (p *premises) folder(t *testing.T, path string, owner int) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // others are to read it
+	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // the same
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(path, owner, owner); err != nil {
@@ -84,7 +83,7 @@ func (p *premises) folder(t *testing.T, path string, owner int) {
 
 func (p *premises) put(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // others are to read it
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +102,7 @@ func (p *premises) share(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, content, 0o755); err != nil { //nolint:gosec // others are to run it
+	if err := os.WriteFile(to, content, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -149,7 +148,11 @@ func (p *premises) token() string { return filepath.Join(p.tokens, "0") }
 // seal takes the right to write in the working folder from the machine's user.
 func (m *machine) seal(t *testing.T) {
 	t.Helper()
-	err := filepath.WalkDir(m.dir, func(path string, entry fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink != 0 {
 			return err
 		}
@@ -157,26 +160,23 @@ func (m *machine) seal(t *testing.T) {
 		if entry.IsDir() {
 			mode = 0o555
 		}
-		if err := os.Chmod(path, mode); err != nil {
-			return err
-		}
-		return os.Chown(path, 0, 0)
+		return errors.Join(root.Chmod(path, mode), root.Chown(path, 0, 0))
 	})
-	if err != nil {
+	if err := errors.Join(err, root.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // works runs a command by a role that the project ships and wants nothing written but
 // where that is allowed.
-func (p *premises) works(t *testing.T, m *machine, as string, args ...string) string {
+func (p *premises) works(t *testing.T, m *machine, as string, args ...string) {
 	t.Helper()
 	p.become(t, as, role(t, as))
 	if err := os.Chown(p.token(), m.uid, m.uid); err != nil {
 		t.Fatal(err)
 	}
 	before := p.listing(t, m)
-	output := m.run(t, args...)
+	m.run(t, args...)
 	if diff := cmp.Diff(before, p.listing(t, m)); diff != "" {
 		t.Errorf("%s %s has written where it must not (-before +after):\n%s", filepath.Base(m.root), args[0], diff)
 	}
@@ -189,7 +189,6 @@ func (p *premises) works(t *testing.T, m *machine, as string, args ...string) st
 	for _, shared := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
 		expectNothingOf(t, m.uid, shared, p.root)
 	}
-	return output
 }
 
 // listing is everything of the premises but the folders that this machine may write

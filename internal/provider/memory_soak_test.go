@@ -74,6 +74,7 @@ func TestSoakMemory(t *testing.T) {
 		t.Skip("only Linux tells how much memory another process had")
 	}
 	o := newOrdeal(t, 0)
+	o.patience = 20 * time.Minute
 	var entries []entry
 	for k := range clusters {
 		i := k % len(o.proxies)

@@ -59,7 +59,7 @@ func (o *origin) run(t *testing.T, repo string, args ...string) {
 func (o *origin) fleet(t *testing.T, helm string) string {
 	t.Helper()
 	o.commit(t, "fleet", map[string]string{"fleet.yaml": "name: one\ndefaultNamespace: " + o.namespace + "\nhelm:\n" + helm})
-	return o.data("fleet")
+	return o.data()
 }
 
 func (o *origin) raw(content string) map[string]string {
@@ -71,8 +71,8 @@ func bare(content string) map[string]string {
 	return map[string]string{"cm.yaml": configMap("one", content)}
 }
 
-func (o *origin) data(repo string) string {
-	return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n}\n", o.git.URL(repo))
+func (o *origin) data() string {
+	return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n}\n", o.git.URL("fleet"))
 }
 
 func (o *origin) bundle(from string) string {
@@ -130,14 +130,14 @@ func TestAccPinnedSources(t *testing.T) {
 			"fleet.yaml":       "name: one\ndefaultNamespace: " + o.namespace + "\nhelm: {chart: chart}\n",
 			"chart/Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies: [{name: one, version: ~1, repository: %q}]\n", o.charts.RepositoryURL()),
 		})
-		return o.data("fleet")
+		return o.data()
 	}
 	tests := map[string]row{
 		"a branch that moves": {
 			publish: func(t *testing.T, o *origin) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
-				return o.data("fleet")
+				return o.data()
 			},
 			changed: func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "fleet", o.raw(other)) },
 		},
@@ -145,7 +145,7 @@ func TestAccPinnedSources(t *testing.T) {
 			publish: func(t *testing.T, o *origin) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
-				return o.data("fleet")
+				return o.data()
 			},
 			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(planned)) },
 		},
@@ -153,7 +153,7 @@ func TestAccPinnedSources(t *testing.T) {
 			publish: func(t *testing.T, o *origin) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
-				return o.data("fleet")
+				return o.data()
 			},
 			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(other)) },
 			says:    []string{"bundle one", "commit ", "may have been deleted or overwritten", "has digest v1-", "planned was v1-"},
@@ -181,7 +181,7 @@ func TestAccPinnedSources(t *testing.T) {
 			publish: func(t *testing.T, o *origin) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
-				return o.data("fleet")
+				return o.data()
 			},
 			changed: func(t *testing.T, o *origin) {
 				t.Helper()

@@ -33,6 +33,8 @@ type reading struct {
 
 // Whatever is planned, no API server gets anything but get, list and discovery. The
 // same proxies see the applies write, so they would see a plan that does.
+//
+//nolint:tparallel // each situation builds on the one before
 func TestAccPlanningOnlyReads(t *testing.T) {
 	t.Parallel()
 	g, w := newGate(t, 2), newWorkspace(t)
@@ -132,6 +134,8 @@ func expectReads(t *testing.T, asks int, calls [][]faulttest.Call) {
 
 // The smaller role is enough where only release records are compared, and each of its
 // rules is needed.
+//
+//nolint:tparallel // they have one identity
 func TestAccRoleForReleases(t *testing.T) {
 	t.Parallel()
 	g, w := newGate(t, 1), newWorkspace(t)
