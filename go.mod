@@ -37,7 +37,12 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/cenkalti/backoff/v5 v5.0.3
+require (
+	github.com/KimMachineGun/automemlimit v1.0.1
+	github.com/cenkalti/backoff/v5 v5.0.3
+)
+
+require github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 
 require (
 	github.com/go-git/go-billy/v5 v5.9.2 // indirect

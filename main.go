@@ -22,6 +22,7 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
+	heedMemory()
 	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}

@@ -42,7 +42,11 @@ type Pin struct {
 	// Version is exact: a chart version, or a commit for a chart in git; "" for
 	// an archive, which has none.
 	Version string `json:"version,omitempty"`
-	// Digest covers the files of the chart with those of its dependencies.
+	// Reference is the digest of what a registry kept under that version. A tag can
+	// be moved; what it led to may still be there.
+	Reference string `json:"reference,omitempty"`
+	// Digest covers the files of the chart with those of its dependencies; without a
+	// chart, those of the dependencies.
 	Digest string `json:"digest,omitempty"`
 	// Dependencies are the exact versions of what Chart.yaml asks for, by the path
 	// of the dependency: "redis", or "charts/web/redis" for one of a subchart.

@@ -50,6 +50,19 @@ func (s *Server) PushImage(repository, tag string) {
 	s.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
 }
 
+// Reference is the digest that the registry keeps under a tag.
+func (s *Server) Reference(repository, tag string) string {
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodHead, "/v2/"+repository+"/manifests/"+tag, http.NoBody) //nolint:forbidigo // Nobody waits for it.
+	answer := httptest.NewRecorder()
+	s.registry.ServeHTTP(answer, request)
+	return answer.Header().Get("Docker-Content-Digest")
+}
+
+// DeleteManifest takes a tag, or what a digest leads to, out of the registry.
+func (s *Server) DeleteManifest(repository, reference string) {
+	s.put(http.MethodDelete, "/v2/"+repository+"/manifests/"+reference, manifestType, nil, http.StatusAccepted)
+}
+
 func (s *Server) push(repository, version, config, layer string, content []byte) (path string) {
 	made := manifest{
 		SchemaVersion: 2, MediaType: manifestType,
@@ -60,24 +73,24 @@ func (s *Server) push(repository, version, config, layer string, content []byte)
 	must(err)
 	// In a tag "+" cannot stand.
 	tag := strings.ReplaceAll(version, "+", "_")
-	s.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document)
+	s.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document, http.StatusCreated)
 	return "/v2/" + repository + "/blobs/" + made.Layers[0].Digest
 }
 
 func (s *Server) pushBlob(repository, mediaType string, content []byte) descriptor {
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	s.put(http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content)
+	s.put(http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content, http.StatusCreated)
 	return descriptor{MediaType: mediaType, Digest: digest, Size: len(content)}
 }
 
 // put speaks to the registry past the login.
-func (s *Server) put(method, path, mediaType string, content []byte) {
+func (s *Server) put(method, path, mediaType string, content []byte, want int) {
 	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content)) //nolint:forbidigo // Nobody waits for it.
 	request.Header.Set("Content-Type", mediaType)
 	answer := httptest.NewRecorder()
 	s.registry.ServeHTTP(answer, request)
-	if answer.Code != http.StatusCreated {
-		panic(fmt.Sprintf("pushing to %s: status %d: %s", path, answer.Code, answer.Body))
+	if answer.Code != want {
+		panic(fmt.Sprintf("%s %s: status %d: %s", method, path, answer.Code, answer.Body))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -35,6 +36,13 @@ func (s *Server) AddChart(chart Chart) {
 		}
 	}
 	s.charts = append(s.charts, chart)
+}
+
+// RemoveChart takes a version of a chart out of the Helm repository.
+func (s *Server) RemoveChart(name, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.charts = slices.DeleteFunc(s.charts, func(c Chart) bool { return c.Name == name && c.Version == version })
 }
 
 type index struct {

@@ -51,8 +51,10 @@ type Proxy struct {
 	rule    atomic.Pointer[Rule]
 	forward *httputil.ReverseProxy
 
-	mu     sync.Mutex
-	served int
+	mu        sync.Mutex
+	served    int
+	recording bool
+	calls     []Call
 }
 
 // Server is the API server that a proxy stands before.
@@ -121,6 +123,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	p.mu.Lock()
 	p.served++
 	p.mu.Unlock()
+	w, done := p.recorded(w, request)
+	defer done()
 	fault := p.fault(request)
 	if fault.Before != nil {
 		fault.Before(request)

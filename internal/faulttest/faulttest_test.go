@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
@@ -213,5 +216,75 @@ func TestIsList(t *testing.T) {
 				t.Errorf("got %t, want %t", got, want)
 			}
 		})
+	}
+}
+
+func TestVerb(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"GET /version":        "get",
+		"GET /apis/apps/v1":   "get",
+		"POST /apis":          "post",
+		"GET /api/v1/secrets": "list",
+		"GET /api/v1/namespaces/x/secrets?limit=5":                      "list",
+		"GET /api/v1/namespaces/x/secrets?watch=1":                      "watch",
+		"GET /api/v1/namespaces/x/secrets/y":                            "get",
+		"HEAD /api/v1/namespaces/x/secrets/y":                           "get",
+		"GET /api/v1/namespaces/kube-system":                            "get",
+		"GET /api/v1/namespaces/x/pods/y/log":                           "get",
+		"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews":   "create",
+		"PUT /apis/apps/v1/namespaces/x/deployments/y":                  "update",
+		"PATCH /apis/apps/v1/namespaces/x/deployments/y":                "patch",
+		"DELETE /apis/apps/v1/namespaces/x/deployments/y":               "delete",
+		"DELETE /apis/apps/v1/namespaces/x/deployments":                 "deletecollection",
+		"PATCH /apis/apps/v1/namespaces/x/deployments/y?dryRun=All":     "patch",
+		"POST /api/v1/namespaces/x/serviceaccounts/default/token":       "create",
+		"GET /apis/rbac.authorization.k8s.io/v1/clusterroles?watch=all": "watch",
+		"GET /apis/rbac.authorization.k8s.io/v1/clusterroles?watch=0":   "list",
+	}
+	for line, want := range tests {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			method, url, _ := strings.Cut(line, " ")
+			if got := faulttest.Verb(httptest.NewRequestWithContext(t.Context(), method, url, http.NoBody)); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	proxy, _, client := start(t)
+	send := func(method, path string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, proxy.Host()+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	send(http.MethodGet, "/api/v1/pods") // Before anybody wanted to know.
+	proxy.Record()
+	send(http.MethodGet, "/api/v1/secrets?limit=1")
+	proxy.Set(func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: http.StatusForbidden} })
+	send(http.MethodPost, "/api/v1/namespaces")
+	// An answer is kept after it has been sent.
+	want := []faulttest.Call{{Verb: "list", URL: "/api/v1/secrets?limit=1", Status: http.StatusOK}, {Verb: "create", URL: "/api/v1/namespaces", Status: http.StatusForbidden}}
+	for deadline := time.Now().Add(10 * time.Second); len(proxy.Recorded()) < len(want) && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	if diff := cmp.Diff(want, proxy.Recorded()); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+	proxy.Record()
+	if left := proxy.Recorded(); len(left) != 0 {
+		t.Errorf("kept of an earlier recording: %v", left)
 	}
 }

@@ -20,26 +20,17 @@ func IsWrite(request *http.Request) bool {
 // IsList says whether a request lists objects of the resource, such as "secrets",
 // or of any if it is "".
 func IsList(request *http.Request, resource string) bool {
-	const core, grouped = 2, 3 // /api/v1/… and /apis/apps/v1/…
-	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
-	switch {
-	case parts[0] == "api" && len(parts) > core:
-		parts = parts[core:]
-	case parts[0] == "apis" && len(parts) > grouped:
-		parts = parts[grouped:]
-	default:
-		return false
-	}
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
-	}
+	parts := objectPath(request)
 	return request.Method == http.MethodGet && !IsWatch(request) && len(parts) == 1 && (resource == "" || parts[0] == resource)
 }
 
-// IsWatch says whether the answer to a request does not end by itself.
+// IsWatch says whether the answer to a request does not end by itself. An API server
+// takes every value for true but these (k8s.io/apimachinery, pkg/runtime, conversion
+// of strings to bool).
 func IsWatch(request *http.Request) bool {
-	watch := request.URL.Query().Get("watch")
-	return watch == "true" || watch == "1"
+	query := request.URL.Query()
+	watch := strings.ToLower(query.Get("watch"))
+	return query.Has("watch") && watch != "false" && watch != "0"
 }
 
 // Holds says whether the body of a request holds a text, and leaves the body as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -117,6 +118,9 @@ func (c *Client) groups(wanted []Wanted) (map[group][]member, error) {
 	groups := map[group][]member{}
 	for _, of := range wanted {
 		for _, object := range of.Objects {
+			if strings.HasSuffix(object.Name, generated) {
+				continue // The cluster will give it a name that is free.
+			}
 			mapping, err := mapper.RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
 			if meta.IsNoMatchError(err) {
 				continue

@@ -39,6 +39,7 @@ type Fetcher struct {
 	repositories once[repository]      // By URL.
 	registries   once[*registryClient] // By address.
 	tags         once[[]string]        // By address.
+	pulled       once[pulled]          // By address and tag or digest.
 }
 
 // fetched is a chart and what it was found to be.
@@ -92,7 +93,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
-	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
+	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Reference, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
 	found, err := f.charts.get(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
 	// Callers add to what they get, each for itself.
 	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
@@ -100,11 +101,10 @@ func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.
 }
 
 func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin, dependencies bool) (fetched, error) {
-	files, version, err := f.files(ctx, at, pin.Version)
+	files, found, err := f.files(ctx, at, pin)
 	if err != nil {
 		return fetched{}, err
 	}
-	found := bundle.Pin{Version: version}
 	if dependencies {
 		var added []bundle.File
 		if added, found.Dependencies, err = f.allDependencies(ctx, files, pin); err != nil {
@@ -115,26 +115,37 @@ func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin,
 	}
 	found.Digest = digestOf(files)
 	if pin.Digest != "" && pin.Digest != found.Digest {
-		return fetched{}, &FetchError{URL: shown(at.URL), Reason: Changed, Err: fmt.Errorf(
-			"version %s holds other files than when it was first fetched", cmp.Or(version, "(none)"))}
+		return fetched{}, changed(shown(at.URL), found.Version, pin.Digest, found.Digest)
 	}
 	return fetched{files: files, pin: found}, nil
 }
 
-// files answers those of a chart alone and its exact version, "" if it has none.
-// version is the pinned one, "" to take what the location allows.
-func (f *Fetcher) files(ctx context.Context, at bundle.Location, version string) (files []bundle.File, exact string, err error) {
+// changed says that something holds other files than when it was first fetched.
+func changed(what, version, planned, found string) error {
+	which := "it was"
+	if version != "" {
+		which = "version " + version + " was"
+	}
+	const enough = 12 // As much of a digest as tells two apart.
+	return &FetchError{URL: what, Reason: Changed, Err: fmt.Errorf(
+		"%s fetched with the digest %.*s when it was planned and has %.*s now; it was published again with other files", which, enough, planned, enough, found)}
+}
+
+// files answers those of a chart alone, with its exact version, if it has one, and
+// reference. pin is what they were before, empty to take what the location allows.
+func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin) (files []bundle.File, found bundle.Pin, err error) {
 	switch at.Kind {
 	case bundle.Repository:
-		return f.fromRepository(ctx, at.URL, at.Name, cmp.Or(version, at.Version))
+		files, found.Version, err = f.fromRepository(ctx, at.URL, at.Name, cmp.Or(pin.Version, at.Version))
+		return files, found, err
 	case bundle.OCI:
-		return f.fromRegistry(ctx, at.URL, cmp.Or(version, at.Version))
+		return f.fromRegistry(ctx, at.URL, cmp.Or(pin.Version, at.Version), pin.Reference)
 	case bundle.Archive:
 		files, err = f.fromArchive(ctx, at)
-		return files, "", err
+		return files, bundle.Pin{}, err
 	case bundle.Git:
 	}
-	return nil, "", &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("a git repository is not fetched this way")}
+	return nil, bundle.Pin{}, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("a git repository is not fetched this way")}
 }
 
 // fromArchive downloads an archive and unpacks the chart in it.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -60,6 +61,10 @@ func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder 
 		for _, file := range fetched {
 			added = append(added, bundle.File{Name: path.Join(at, file.Name), Content: file.Content})
 		}
+	}
+	found.Digest = digestOf(added)
+	if pin.Digest != "" && pin.Digest != found.Digest && maps.Equal(pin.Dependencies, found.Dependencies) {
+		return nil, bundle.Pin{}, changed("what chart "+folder+" depends on", "", pin.Digest, found.Digest)
 	}
 	return added, found, nil
 }
@@ -153,7 +158,8 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 	case strings.HasPrefix(address, fileScheme):
 		return beside(files, folder, d)
 	case strings.HasPrefix(address, ociScheme+"://"):
-		return f.fromRegistry(ctx, address+"/"+d.Name, cmp.Or(version, d.Version))
+		files, found, err := f.fromRegistry(ctx, address+"/"+d.Name, cmp.Or(version, d.Version), "")
+		return files, found.Version, err
 	}
 	at, err := bundle.Chart{Repo: address, Name: d.Name}.Location()
 	if err != nil {

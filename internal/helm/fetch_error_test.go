@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
@@ -179,6 +181,15 @@ func TestFetchChanged(t *testing.T) {
 		}
 	}
 	publish(changed)
+	// What a tag led to is fetched by digest for as long as it is there.
+	files, pin, err := newFetcher(t, server).Fetch(t.Context(), charts[1], pins[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(webFiles("1.0.0"), contents(t, files)); diff != "" || !cmp.Equal(pin, pins[1]) {
+		t.Errorf("not what was planned, but %+v (-want +got):\n%s", pin, diff)
+	}
+	server.DeleteManifest("acme/web", pins[1].Reference)
 	for i, chart := range charts {
 		_, _, err := newFetcher(t, server).Fetch(t.Context(), chart, pins[i])
 		if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.Changed {

@@ -67,23 +67,44 @@ func ociScope(of *remote.Repository) scope {
 	return scope{scheme: ociScheme, host: strings.TrimSuffix(strings.ToLower(of.Reference.Registry), ":443"), path: "/" + of.Reference.Repository}
 }
 
-// fromRegistry answers the newest version of a chart that is asked for.
-func (f *Fetcher) fromRegistry(ctx context.Context, address, version string) ([]bundle.File, string, error) {
+// fromRegistry answers the newest version of a chart that is asked for. planned is
+// the reference it had, "" for none: what that still leads to is taken, wherever the
+// tag has been moved to. If it is gone, the tag may lead to the same files.
+func (f *Fetcher) fromRegistry(ctx context.Context, address, version, planned string) ([]bundle.File, bundle.Pin, error) {
 	client, err := f.registries.get(ctx, address, func() (*registryClient, error) { return f.newRegistryClient(address) })
 	if err != nil {
-		return nil, "", err
+		return nil, bundle.Pin{}, err
 	}
-	exact, reference, err := f.version(ctx, client, version)
+	exact, tag, err := f.version(ctx, client, version)
 	if err != nil {
-		return nil, "", err
+		return nil, bundle.Pin{}, err
 	}
-	files, err := f.archives.get(ctx, client.address+"@"+reference, func() ([]bundle.File, error) {
-		return f.pull(ctx, client, reference)
-	})
-	if failed, ok := errors.AsType[*FetchError](err); ok && failed.Reason == NotFound && client.reference == "" {
-		return nil, "", f.noTag(ctx, client, version, failed)
+	if planned != "" {
+		found, err := f.pullOnce(ctx, client, planned)
+		if !isNotFound(err) {
+			return found.files, bundle.Pin{Version: exact, Reference: planned}, err
+		}
 	}
-	return files, exact, err
+	found, err := f.pullOnce(ctx, client, tag)
+	if isNotFound(err) && client.reference == "" {
+		return nil, bundle.Pin{}, f.noTag(ctx, client, version, err)
+	}
+	return found.files, bundle.Pin{Version: exact, Reference: found.reference}, err
+}
+
+// pulled is a chart and the digest of the manifest that led to it.
+type pulled struct {
+	files     []bundle.File
+	reference string
+}
+
+func (f *Fetcher) pullOnce(ctx context.Context, client *registryClient, reference string) (pulled, error) {
+	return f.pulled.get(ctx, client.address+"@"+reference, func() (pulled, error) { return f.pull(ctx, client, reference) })
+}
+
+func isNotFound(err error) bool {
+	failed, ok := errors.AsType[*FetchError](err)
+	return ok && failed.Reason == NotFound
 }
 
 // version finds the exact version that is asked for, and the tag or digest it has
@@ -136,7 +157,7 @@ func (f *Fetcher) versions(ctx context.Context, client *registryClient) ([]strin
 }
 
 // noTag says what there is instead of a version, if that can be found out.
-func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version string, failed *FetchError) error {
+func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version string, failed error) error {
 	versions, err := f.versions(ctx, client)
 	if err != nil {
 		return failed
@@ -145,51 +166,52 @@ func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version str
 }
 
 // pull downloads a chart.
-func (f *Fetcher) pull(ctx context.Context, client *registryClient, reference string) ([]bundle.File, error) {
-	layer, err := client.layer(ctx, reference)
+func (f *Fetcher) pull(ctx context.Context, client *registryClient, reference string) (pulled, error) {
+	manifest, layer, err := client.layer(ctx, reference)
 	if err != nil {
-		return nil, explain(client.address, err)
+		return pulled{}, explain(client.address, err)
 	}
 	if layer.Size > maxArchive {
-		return nil, &FetchError{URL: client.address, Reason: TooLarge, Err: fmt.Errorf("more than %d MiB", maxArchive>>20)}
+		return pulled{}, &FetchError{URL: client.address, Reason: TooLarge, Err: fmt.Errorf("more than %d MiB", maxArchive>>20)}
 	}
 	body, err := client.Fetch(ctx, layer)
 	if err != nil {
-		return nil, explain(client.address, err)
+		return pulled{}, explain(client.address, err)
 	}
 	defer func() { _ = body.Close() }()
 	saved, err := save(client.address, body, layer.Size, newChecksum(layer.Digest.String()))
 	if err != nil {
-		return nil, err
+		return pulled{}, err
 	}
-	return f.unpacked(ctx, saved, bundle.Location{URL: client.address, Format: "tar.gz"})
+	files, err := f.unpacked(ctx, saved, bundle.Location{URL: client.address, Format: "tar.gz"})
+	return pulled{files: files, reference: manifest.Digest.String()}, err
 }
 
 // layer finds the chart in a manifest.
-func (c *registryClient) layer(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+func (c *registryClient) layer(ctx context.Context, reference string) (described, layer ocispec.Descriptor, err error) {
 	described, reader, err := c.FetchReference(ctx, reference)
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return described, ocispec.Descriptor{}, err
 	}
 	defer func() { _ = reader.Close() }()
 	if described.Size > maxManifest {
-		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest has more than %d MiB", maxManifest>>20)}
+		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest has more than %d MiB", maxManifest>>20)}
 	}
 	document, err := content.ReadAll(io.LimitReader(reader, maxManifest), described)
 	if errors.Is(err, content.ErrMismatchedDigest) {
-		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("its manifest has another digest than the registry says")}
+		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("its manifest has another digest than the registry says")}
 	}
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return described, ocispec.Descriptor{}, err
 	}
 	var manifest ocispec.Manifest
 	if err := json.Unmarshal(document, &manifest); err != nil {
-		return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: fmt.Errorf("reading its manifest: %w", err)}
+		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: fmt.Errorf("reading its manifest: %w", err)}
 	}
 	for _, layer := range manifest.Layers {
 		if layer.MediaType == registry.ChartLayerMediaType || layer.MediaType == registry.LegacyChartLayerMediaType {
-			return layer, layer.Digest.Validate()
+			return described, layer, layer.Digest.Validate()
 		}
 	}
-	return ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: errors.New("it holds no Helm chart")}
+	return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: errors.New("it holds no Helm chart")}
 }

@@ -37,7 +37,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 		return nil, "", err
 	}
 	if strings.HasPrefix(archive.URL, "oci://") {
-		files, _, err := f.fromRegistry(ctx, archive.URL, entry.Version)
+		files, _, err := f.fromRegistry(ctx, archive.URL, entry.Version, "")
 		return files, entry.Version, err
 	}
 	files, err := f.fromArchive(ctx, archive)

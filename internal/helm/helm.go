@@ -125,11 +125,12 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	noted := &requests{}
 	getter := notedGetter{RESTClientGetter: c.getter, requests: noted}
 	client := &kubeClient{
-		Client:   &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
-		ctx:      ctx,
-		waiter:   c.waiter,
-		requests: noted,
-		renew:    func() kube.Factory { return c.renew(getter) },
+		Client:    &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
+		ctx:       ctx,
+		waiter:    c.waiter,
+		requests:  noted,
+		validated: validatesFields(capabilities.KubeVersion),
+		renew:     func() kube.Factory { return c.renew(getter) },
 	}
 	return &operation{
 		client:   client,

@@ -31,6 +31,8 @@ type kubeClient struct {
 	release string
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
+	// validated says that the API server checks fields itself.
+	validated bool
 	// renew makes another factory, in place of one that keeps a failure.
 	renew func() kube.Factory
 	// waitErr is what the last wait failed with. Helm keeps only its text.

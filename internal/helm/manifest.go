@@ -74,6 +74,30 @@ func rawManifest(file bundle.File) ([]byte, error) {
 	return []byte(manifest), nil
 }
 
+// members are the objects that a cluster gets: those in a List in place of the List.
+func members(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	flat := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		if !object.IsList() {
+			flat = append(flat, object)
+			continue
+		}
+		list, err := object.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("reading the objects of a %s: %w", object.GetKind(), err)
+		}
+		inside := make([]*unstructured.Unstructured, len(list.Items))
+		for i := range list.Items {
+			inside[i] = &list.Items[i]
+		}
+		if inside, err = members(inside); err != nil {
+			return nil, err
+		}
+		flat = append(flat, inside...)
+	}
+	return flat, nil
+}
+
 // join writes objects as one YAML stream.
 func join(objects []*unstructured.Unstructured) (string, error) {
 	var stream strings.Builder
@@ -100,6 +124,10 @@ func objects(manifest, namespace, digest string) ([]release.Object, error) {
 }
 
 func listObjects(objects []*unstructured.Unstructured, namespace, digest string) ([]release.Object, error) {
+	objects, err := members(objects)
+	if err != nil {
+		return nil, err
+	}
 	listed := make([]release.Object, 0, len(objects))
 	for _, object := range objects {
 		content, err := json.Marshal(object.Object)
@@ -124,11 +152,14 @@ func hide(listed []release.Object, digest string) {
 	}
 }
 
+// generated ends the name of an object that the cluster will name. No name can hold it.
+const generated = "*"
+
 func identify(object *unstructured.Unstructured, namespace string) release.Object {
 	kind := object.GroupVersionKind().GroupKind()
 	identity := release.Object{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	if identity.Name == "" {
-		identity.Name = object.GetGenerateName() + "*"
+		identity.Name = object.GetGenerateName() + generated
 	}
 	switch {
 	case isClusterScoped(kind):

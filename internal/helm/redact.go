@@ -36,6 +36,9 @@ func (r *redactor) learn(manifest string) {
 		return
 	}
 	parsed, err := documents([]byte(manifest))
+	if err == nil {
+		parsed, err = members(parsed)
+	}
 	if err != nil {
 		return
 	}

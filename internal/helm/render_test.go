@@ -71,6 +71,11 @@ func TestRenderObjects(t *testing.T) {
 			chart: "b", version: "v0.0.0+0123456789ab",
 			want: []string{"ConfigMap/ns/a", "ConfigMap/ns/a2", "ConfigMap/ns/ns-t", "Namespace/made", "rbac.authorization.k8s.io/ClusterRole/role"},
 		},
+		"a list, and a list in it": {
+			deployment: deployment(map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ServiceAccount, metadata: {name: one}}\n" +
+				"- {apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: two}}]}\n"}, nil),
+			chart: "b", version: "v0.0.0+0123456789ab", want: []string{"ConfigMap/ns/two", "ServiceAccount/ns/one"},
+		},
 		"forced namespace": {
 			deployment: deployment(map[string]string{"a.yaml": strings.Replace(configMap("a", "x"), "  name: a", "  name: a\n  namespace: elsewhere", 1)},
 				func(d *target.Deployment) { d.Options.Namespace = "ns" }),

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -123,6 +125,15 @@ func (r *requests) withCause(err error) error {
 	return &redactedError{text: err.Error(), err: errors.Join(err, cause)}
 }
 
+// validatesFields says whether an API server checks the fields of all kinds itself:
+// server-side validation is final since Kubernetes 1.27. Helm has nothing to check
+// there, and finds that out with the OpenAPI documents of the kinds, anew for each
+// manifest: some dozen MiB of memory and most of what an apply reads.
+func validatesFields(server chartutil.KubeVersion) bool {
+	found, err := version.ParseGeneric(server.Version)
+	return err == nil && found.AtLeast(version.MajorMinor(1, 27))
+}
+
 // Build reads a manifest. To check it Helm reads what the API server says of its
 // kinds, and when that fails keeps the text of the error
 // (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
@@ -133,6 +144,7 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	if err != nil {
 		return nil, err
 	}
+	validate = validate && !k.validated
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
 	if err == nil || !validate {
 		return built, err

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +49,10 @@ type workspace struct {
 	dir string
 	cli string
 	env []string
+	// as is who runs it, nil for whoever runs the test.
+	as *syscall.SysProcAttr
+	// patience is how long one command may take; 0 is five minutes.
+	patience time.Duration
 }
 
 func newWorkspace(t *testing.T) *workspace {
@@ -103,10 +109,10 @@ func (w *workspace) configure(t *testing.T, parts ...string) {
 // reads them.
 func (w *workspace) try(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(w.patience, 5*time.Minute))
 	defer cancel()
 	command := exec.CommandContext(ctx, w.cli, append(args, "-no-color")...)
-	command.Dir, command.Env = w.dir, w.env
+	command.Dir, command.Env, command.SysProcAttr = w.dir, w.env, w.as
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	err := command.Run()

@@ -34,6 +34,11 @@ func TestAccExamplesAreValid(t *testing.T) {
 	for _, block := range blocks {
 		examples["README.md"] += block[1]
 	}
+	guide := regexp.MustCompile("(?s)```hcl\n(.*?)```").FindStringSubmatch(read(t, "../../templates/guides/hcp-terraform.md.tmpl"))
+	if guide == nil {
+		t.Fatal("the guide shows no HCL")
+	}
+	examples["../../templates/hcp-terraform/guide"] = guide[1]
 	for name, content := range examples {
 		t.Run(filepath.Base(filepath.Dir(name)), func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strconv"
 	"testing"
@@ -93,9 +94,8 @@ func (s *site) repeatRevision(t *testing.T, i int, name string, from, to int) {
 	}
 }
 
-// withVersion changes the revision inside a record, which is base64 of gzip of
-// JSON.
-func withVersion(t *testing.T, record []byte, version int) []byte {
+// recorded is the JSON in a record, which is base64 of gzip of it.
+func recorded(t *testing.T, record []byte) []byte {
 	t.Helper()
 	packed, err := base64.StdEncoding.DecodeString(string(record))
 	if err != nil {
@@ -105,8 +105,18 @@ func withVersion(t *testing.T, record []byte, version int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// withVersion changes the revision inside a record.
+func withVersion(t *testing.T, record []byte, version int) []byte {
+	t.Helper()
 	var content map[string]any
-	if err := json.NewDecoder(reader).Decode(&content); err != nil {
+	if err := json.Unmarshal(recorded(t, record), &content); err != nil {
 		t.Fatal(err)
 	}
 	content["version"] = version

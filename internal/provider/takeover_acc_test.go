@@ -140,19 +140,7 @@ func (s *site) unpacked(t *testing.T, revision int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
+	return string(recorded(t, secret.Data["release"]))
 }
 
 // web is the chart of testdata/helm4 as a bundle: without what Fleet adds, and without

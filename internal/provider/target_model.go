@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -68,14 +66,13 @@ func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	if err != nil {
 		diags.AddAttributeError(path.Root("deployment_timeout"), "Invalid duration", sentence(err))
 	}
-	name := m.Name.ValueString()
 	return deploy.Settings{
 		Wait:          m.Wait.ValueBool(),
 		Timeout:       timeout,
 		MaxHistory:    int(m.MaxHistory.ValueInt64()),
 		TakeOwnership: m.TakeOwnership.ValueBool(),
 		Drift:         m.drift(),
-		Description:   func(d target.Deployment) string { return description(name, d) },
+		Description:   describer(m.Name.ValueString(), m.Bundles),
 	}
 }
 
@@ -85,18 +82,6 @@ func (m *targetModel) drift() deploy.Drift {
 		return deploy.DriftLive
 	}
 	return deploy.Drift(m.Drift.ValueString())
-}
-
-// description stands in the history of a release: what it was made from and,
-// in HCP Terraform, by which run.
-func description(name string, d target.Deployment) string {
-	parts := []string{fmt.Sprintf("Terraform target %s, bundle %s, %s", name, d.Bundle.Name, d.Digest)}
-	for _, variable := range []string{"TFC_RUN_ID", "TFC_WORKSPACE_NAME"} {
-		if value := os.Getenv(variable); value != "" {
-			parts = append(parts, value)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // records leaves Terraform: what the state knows of each deployment.

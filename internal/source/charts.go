@@ -192,7 +192,7 @@ func (s *Store) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location,
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil
 	}
-	dependencies, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies})
+	dependencies, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies, Digest: pin.Digest})
 	pin.Version = commit
 	return append(files, dependencies...), pin, err
 }

@@ -1,0 +1,355 @@
+package provider_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+)
+
+// origin is everything that a bundle "one" can be made from. Its config map says
+// which content it is.
+type origin struct {
+	*gate
+	git    *gittest.Server
+	charts *charttest.Server
+	dir    string
+}
+
+// chart is a chart with this content.
+func (o *origin) chart(version, content string) charttest.Chart {
+	return charttest.Chart{Name: "one", Version: version, Files: map[string]string{"templates/cm.yaml": configMap("one", content+"{{ .Values.more }}"), "values.yaml": "more: \"\"\n"}}
+}
+
+// commit makes files all of a repository.
+func (o *origin) commit(t *testing.T, repo string, files map[string]string) string {
+	t.Helper()
+	commit, err := o.git.Commit(t.Context(), repo, "main", "Change", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return commit
+}
+
+// forcePush makes files all of a repository and leaves no commit of before.
+func (o *origin) forcePush(t *testing.T, repo string, files map[string]string) {
+	t.Helper()
+	o.run(t, repo, "update-ref", "-d", "refs/heads/main")
+	if _, err := o.git.Commit(t.Context(), repo, "main", "Another history", files); err != nil {
+		t.Fatal(err)
+	}
+	o.run(t, repo, "reflog", "expire", "--expire=now", "--all")
+	o.run(t, repo, "gc", "--quiet", "--prune=now")
+}
+
+func (o *origin) run(t *testing.T, repo string, args ...string) {
+	t.Helper()
+	if _, err := o.git.Git(t.Context(), repo, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fleet is a repository in which helm options make bundle one.
+func (o *origin) fleet(t *testing.T, helm string) string {
+	t.Helper()
+	o.commit(t, "fleet", map[string]string{"fleet.yaml": "name: one\ndefaultNamespace: " + o.namespace + "\nhelm:\n" + helm})
+	return o.data()
+}
+
+func (o *origin) raw(content string) map[string]string {
+	return map[string]string{"fleet.yaml": "name: one\ndefaultNamespace: " + o.namespace + "\n", "cm.yaml": configMap("one", content)}
+}
+
+// bare is a bundle without a fleet.yaml.
+func bare(content string) map[string]string {
+	return map[string]string{"cm.yaml": configMap("one", content)}
+}
+
+func (o *origin) data() string {
+	return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n}\n", o.git.URL("fleet"))
+}
+
+func (o *origin) bundle(from string) string {
+	return fmt.Sprintf("resource \"fleet_bundle\" \"one\" {\n  name = \"one\"\n  default_namespace = %q\n  %s\n}\n", o.namespace, from)
+}
+
+// keepIn writes the bundle into a local folder.
+func (o *origin) keepIn(t *testing.T, content string) {
+	t.Helper()
+	for name, text := range o.raw(content) {
+		if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was planned is what an apply fetches, or there is an error that says what was
+// planned and what there is now, and no cluster is touched: not for other bundles of
+// the target either.
+func TestAccPinnedSources(t *testing.T) {
+	t.Parallel()
+	const planned, other = "planned", "other"
+	type row struct {
+		// publish makes the source hold what is planned, and answers the configuration.
+		publish func(t *testing.T, o *origin) string
+		// changed is what happens to the source then.
+		changed func(t *testing.T, o *origin)
+		// installed says that it is deployed, and planned once more with other options.
+		installed bool
+		// says is in the error; without it, what was planned runs.
+		says []string
+	}
+	nothing := func(*testing.T, *origin) {}
+	inRepository := func(version string) func(t *testing.T, o *origin) string {
+		return func(t *testing.T, o *origin) string {
+			t.Helper()
+			o.charts.AddChart(o.chart("1.0.0", planned))
+			return o.fleet(t, "  repo: "+o.charts.RepositoryURL()+"\n  chart: one\n  version: "+version+"\n")
+		}
+	}
+	inRegistry := func(t *testing.T, o *origin) string {
+		t.Helper()
+		o.charts.PushChart("acme/one", o.chart("1.0.0", planned))
+		return o.fleet(t, "  chart: "+o.charts.RegistryURL("acme/one")+"\n  version: ~1\n")
+	}
+	inGit := func(t *testing.T, o *origin) string {
+		t.Helper()
+		o.commit(t, "charts", chartFiles(o.chart("1.0.0", planned)))
+		return o.fleet(t, "  chart: git::"+o.git.URL("charts")+"//one?ref=main\n")
+	}
+	dependency := func(t *testing.T, o *origin) string {
+		t.Helper()
+		o.charts.AddChart(o.chart("1.0.0", planned))
+		o.commit(t, "fleet", map[string]string{
+			"fleet.yaml":       "name: one\ndefaultNamespace: " + o.namespace + "\nhelm: {chart: chart}\n",
+			"chart/Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies: [{name: one, version: ~1, repository: %q}]\n", o.charts.RepositoryURL()),
+		})
+		return o.data()
+	}
+	tests := map[string]row{
+		"a branch that moves": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", o.raw(planned))
+				return o.data()
+			},
+			changed: func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "fleet", o.raw(other)) },
+		},
+		"a commit that was overwritten by an equal one": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", o.raw(planned))
+				return o.data()
+			},
+			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(planned)) },
+		},
+		"a commit that was overwritten": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", o.raw(planned))
+				return o.data()
+			},
+			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(other)) },
+			says:    []string{"bundle one", "commit ", "may have been deleted or overwritten", "has digest v1-", "planned was v1-"},
+		},
+		"a commit of an installed repository that was overwritten": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", bare(planned))
+				return o.bundle(fmt.Sprintf("git = { repo = %q, revision = \"main\" }", o.git.URL("fleet")))
+			},
+			changed:   func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", bare(other)) },
+			installed: true,
+			says:      []string{"cannot be had from", "may have been deleted or overwritten"},
+		},
+		"a branch of an installed bundle that moves": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", bare(planned))
+				return o.bundle(fmt.Sprintf("git = { repo = %q, revision = \"main\" }", o.git.URL("fleet")))
+			},
+			changed:   func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "fleet", bare(other)) },
+			installed: true,
+		},
+		"a repository that is gone": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.commit(t, "fleet", o.raw(planned))
+				return o.data()
+			},
+			changed: func(t *testing.T, o *origin) {
+				t.Helper()
+				if err := o.git.Delete("fleet"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"bundle one", "fleet"},
+		},
+		"a constraint that a newer version meets": {
+			publish: inRepository("~1"),
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.1.0", other)) },
+		},
+		"a version that is published again": {
+			publish: inRepository("~1"),
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			says:    []string{"bundle one", "version 1.0.0 was fetched with the digest", "when it was planned and has", "published again"},
+		},
+		"an exact version that is published again": {
+			publish: inRepository("1.0.0"),
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			says:    []string{"bundle one", "version 1.0.0 was fetched with the digest", "when it was planned and has", "published again"},
+		},
+		"a version that is withdrawn": {
+			publish: inRepository("~1"),
+			changed: func(_ *testing.T, o *origin) {
+				o.charts.AddChart(o.chart("1.1.0", other))
+				o.charts.RemoveChart("one", "1.0.0")
+			},
+			says: []string{"bundle one", `no version "1.0.0", but 1.1.0`},
+		},
+		"a version of an installed bundle that is published again": {
+			publish: func(_ *testing.T, o *origin) string {
+				o.charts.AddChart(o.chart("1.0.0", planned))
+				return o.bundle(fmt.Sprintf("chart = { repo = %q, name = \"one\", version = \"~1\" }", o.charts.RepositoryURL()))
+			},
+			changed:   func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			installed: true,
+			says:      []string{"version 1.0.0 was fetched with the digest", "published again"},
+		},
+		"a new bundle whose version is published again": {
+			publish: func(_ *testing.T, o *origin) string {
+				o.charts.AddChart(o.chart("1.0.0", planned))
+				return o.bundle(fmt.Sprintf("chart = { repo = %q, name = \"one\", version = \"1.0.0\" }", o.charts.RepositoryURL()))
+			},
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			says:    []string{"inconsistent final plan"}, // In Terraform's words: a create has no state to pin it.
+		},
+		"a tag that is moved": {
+			publish: inRegistry,
+			changed: func(_ *testing.T, o *origin) { o.charts.PushChart("acme/one", o.chart("1.0.0", other)) },
+		},
+		"a tag that is moved from what is gone": {
+			publish: inRegistry,
+			changed: func(_ *testing.T, o *origin) {
+				reference := o.charts.Reference("acme/one", "1.0.0")
+				o.charts.PushChart("acme/one", o.chart("1.0.0", other))
+				o.charts.DeleteManifest("acme/one", reference)
+			},
+			says: []string{"bundle one", "version 1.0.0 was fetched with the digest", "published again"},
+		},
+		"a tag that is gone": {
+			publish: inRegistry,
+			changed: func(_ *testing.T, o *origin) {
+				o.charts.PushChart("acme/one", o.chart("1.1.0", other))
+				o.charts.DeleteManifest("acme/one", o.charts.Reference("acme/one", "1.0.0"))
+				o.charts.DeleteManifest("acme/one", "1.0.0")
+			},
+			says: []string{"bundle one", `no version "1.0.0", but 1.1.0`},
+		},
+		"an archive that changes": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				return o.fleet(t, "  chart: "+o.charts.AddFile("/one.tgz", o.chart("1.0.0", planned).Package())+"\n")
+			},
+			changed: func(_ *testing.T, o *origin) { o.charts.AddFile("/one.tgz", o.chart("1.0.0", other).Package()) },
+			says:    []string{"bundle one", "/one.tgz", "it was fetched with the digest", "published again"},
+		},
+		"a chart in git that changes": {
+			publish: inGit,
+			changed: func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "charts", chartFiles(o.chart("1.0.0", other))) },
+		},
+		"a chart in git that was overwritten": {
+			publish: inGit,
+			changed: func(t *testing.T, o *origin) {
+				t.Helper()
+				o.forcePush(t, "charts", chartFiles(o.chart("1.0.0", other)))
+			},
+			says: []string{"bundle one", "commit ", "/charts"},
+		},
+		"a dependency of which a newer version appears": {
+			publish: dependency,
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.1.0", other)) },
+		},
+		"a dependency that is published again": {
+			publish: dependency,
+			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			says:    []string{"chart chart of bundle one depends on", "published again"},
+		},
+		"a folder that changes": {
+			publish: func(t *testing.T, o *origin) string {
+				t.Helper()
+				o.keepIn(t, planned)
+				return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  directory = %q\n}\n", o.dir)
+			},
+			changed: func(t *testing.T, o *origin) { t.Helper(); o.keepIn(t, other) },
+			says:    []string{"one in directory", "has digest v1-", "planned was v1-"},
+		},
+		"nothing that changes": {publish: inRegistry, changed: nothing},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t)
+			o := &origin{gate: newGate(t, 1), git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
+			o.become(t, "apply", role(t, "apply"))
+			config := test.publish(t, o)
+			bundles := "fleet_bundle.one.bundles"
+			if strings.HasPrefix(config, "data") {
+				bundles = "data.fleet_gitrepo.one.bundles"
+			}
+			_, host, _ := strings.Cut(o.charts.URL(""), "://")
+			plain := fmt.Sprintf("  registries = { %q = { plain_http = true } }\n", "oci://"+host)
+			configure := func(value string) {
+				t.Helper()
+				// It comes first by name, and nothing is wrong with it.
+				w.configure(t, o.provider(plain, on), config, o.site.bundle("fine", value), target("", bundles, "fleet_bundle.fine.bundles"))
+			}
+			configure("first")
+			want := ""
+			if test.installed {
+				w.apply(t)
+				want = "first"
+				config = strings.Replace(config, "  name = ", "  labels = { changed = \"yes\" }\n  helm = { values = yamlencode({ more = \"\" }) }\n  name = ", 1)
+				configure("second")
+			}
+			w.run(t, "plan", "-input=false", "-out=tfplan")
+			test.changed(t, o)
+			o.record()
+			if len(test.says) == 0 {
+				w.run(t, "apply", "-input=false", "tfplan")
+				if got := o.value(t, 0, "one"); got != planned {
+					t.Errorf("the cluster has %q, want %q", got, planned)
+				}
+				w.run(t, "destroy", "-auto-approve", "-refresh=false")
+				return
+			}
+			w.fail(t, []string{"apply", "-input=false", "tfplan"}, test.says...)
+			if written := slices.DeleteFunc(o.recorded()[0], faulttest.Call.Reads); len(written) > 0 {
+				t.Errorf("the cluster was touched: %v", written)
+			}
+			if want == "" {
+				o.expectNothing(t, 0)
+				return
+			}
+			if got := o.value(t, 0, "fine"); got != want {
+				t.Errorf("a bundle that nothing is wrong with has %q, want %q", got, want)
+			}
+			w.run(t, "state", "rm", "fleet_cluster_target.all")
+		})
+	}
+}
+
+// chartFiles are the files of a chart in a folder of its name.
+func chartFiles(chart charttest.Chart) map[string]string {
+	files := map[string]string{chart.Name + "/Chart.yaml": "apiVersion: v2\nname: " + chart.Name + "\nversion: " + chart.Version + "\n"}
+	for name, content := range chart.Files {
+		files[chart.Name+"/"+name] = content
+	}
+	return files
+}
