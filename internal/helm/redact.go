@@ -41,7 +41,7 @@ func (r *redactor) learn(manifest string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, object := range parsed {
+	for _, object := range flatten(parsed) {
 		if object.GetKind() == "Secret" && object.GetAPIVersion() == "v1" {
 			r.learnSecret(object)
 		}

@@ -91,6 +91,7 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 	if err != nil {
 		return "", err
 	}
+	parsed = flatten(parsed)
 	listed := make([]release.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = identify(object, observed.Namespace)

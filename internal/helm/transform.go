@@ -55,6 +55,7 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 		}
 	}
 	if d.Options.Namespace != "" {
+		objects = flatten(objects)
 		if err := (namespacer{namespace: d.Namespace, mapper: p.mapper}).move(objects); err != nil {
 			return rendered{}, err
 		}

@@ -1,0 +1,405 @@
+package provider_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+)
+
+// ground is a cluster as it is, seen without the provider.
+type ground struct {
+	// namespace is that of the test, and namespaces those of its rows.
+	namespace  string
+	namespaces map[string]bool
+	typed      kubernetes.Interface
+	objects    dynamic.Interface
+	names      metadata.Interface
+	kinds      discovery.CachedDiscoveryInterface
+	// defines are the custom resource definitions that the test brings along in crds/,
+	// where nobody writes on them whose they are.
+	defines map[string]bool
+}
+
+func newGround(t *testing.T, s *site, rows []*consistencyRow) *ground {
+	t.Helper()
+	config := rest.CopyConfig(s.env.Cluster(0).RESTConfig())
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	g := &ground{namespace: s.namespace, namespaces: map[string]bool{}, defines: map[string]bool{}}
+	var err error
+	if g.typed, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if g.objects, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if g.names, err = metadata.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	g.kinds = memory.NewMemCacheClient(g.typed.Discovery())
+	for _, row := range rows {
+		g.namespaces[row.namespace(s.namespace)] = true
+		for _, name := range row.definitions(t) {
+			g.defines[name] = true
+		}
+	}
+	there, err := g.names.Resource(definitionResource()).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, definition := range there.Items {
+		delete(g.defines, definition.Name)
+	}
+	return g
+}
+
+func definitionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// resource is where a kind is kept.
+func (g *ground) resource(kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
+	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(g.kinds).RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}, false, err
+	}
+	return mapping.Resource, mapping.Scope.Name() == "namespace", nil
+}
+
+// manifest are the objects that the newest record of a release holds, with lists taken
+// apart. It is read here once more, and not as the provider reads it.
+func (g *ground) manifest(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
+	secrets, err := g.typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed,name=" + name})
+	if err != nil {
+		return nil, err
+	}
+	if len(secrets.Items) != 1 {
+		return nil, fmt.Errorf("release %s has %d deployed records", name, len(secrets.Items))
+	}
+	text, err := recordedManifest(&secrets.Items[0])
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n---") {
+		asJSON, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if string(asJSON) == "null" {
+			continue
+		}
+		if err := json.Unmarshal(asJSON, &object.Object); err != nil {
+			return nil, err
+		}
+		items, isList := object.Object["items"].([]any)
+		if !isList || !strings.HasSuffix(object.GetKind(), "List") {
+			objects = append(objects, object)
+			continue
+		}
+		for _, item := range items {
+			content, isObject := item.(map[string]any)
+			if !isObject {
+				return nil, fmt.Errorf("%s holds no object", object.GetKind())
+			}
+			objects = append(objects, &unstructured.Unstructured{Object: content})
+		}
+	}
+	return objects, nil
+}
+
+func recordedManifest(secret *corev1.Secret) (string, error) {
+	zipped, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
+	if err != nil {
+		return "", err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		return "", err
+	}
+	var record struct {
+		Manifest string `json:"manifest"`
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return "", err
+	}
+	return record.Manifest, json.Unmarshal(content, &record)
+}
+
+// held says what the cluster holds of a release, as objects shows it. Every object of
+// its manifest must be there, and a ConfigMap must say what the manifest says, unless
+// it is known to be altered by the cluster.
+func (g *ground) held(ctx context.Context, deployment deploymentShown, altered []string) (map[string]string, error) {
+	objects, err := g.manifest(ctx, *deployment.Namespace, *deployment.Release)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		mu      sync.Mutex
+		reading errgroup.Group
+		hashes  = map[string]string{}
+	)
+	reading.SetLimit(8)
+	for _, object := range objects {
+		reading.Go(func() error {
+			key, err := g.find(ctx, object, *deployment.Namespace, altered)
+			if err != nil {
+				return err
+			}
+			content, err := json.Marshal(object.Object)
+			if object.GroupVersionKind().GroupKind().String() == "Secret" {
+				content = []byte(*deployment.Digest)
+			}
+			sum := sha256.Sum256(content)
+			mu.Lock()
+			defer mu.Unlock()
+			hashes[key] = hex.EncodeToString(sum[:6])
+			return err
+		})
+	}
+	return hashes, reading.Wait()
+}
+
+// find looks for an object of a manifest on the cluster and answers its key.
+func (g *ground) find(ctx context.Context, object *unstructured.Unstructured, namespace string, altered []string) (string, error) {
+	kind := object.GroupVersionKind()
+	resource, namespaced, err := g.resource(kind)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{kind.Kind}
+	if kind.Group != "" {
+		parts = []string{kind.Group, kind.Kind}
+	}
+	place := dynamic.ResourceInterface(g.objects.Resource(resource))
+	if namespaced {
+		if object.GetNamespace() != "" {
+			namespace = object.GetNamespace()
+		}
+		place = g.objects.Resource(resource).Namespace(namespace)
+	}
+	// A plan cannot know which kinds of others have no namespace, so all count as if they
+	// had one.
+	if namespaced || strings.HasSuffix(kind.Group, ".example.com") {
+		parts = append(parts, namespace)
+	}
+	key := strings.Join(append(parts, object.GetName()), "/")
+	live, err := place.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("looking for %s: %w", key, err)
+	}
+	if kind.Kind != "ConfigMap" {
+		return key, nil
+	}
+	isSame, err := sameData(object, live)
+	if isAltered := slices.Contains(altered, object.GetName()); err == nil && isSame == isAltered {
+		err = fmt.Errorf("%s says on the cluster what its chart says: %t; want %t", key, isSame, !isAltered)
+	}
+	return key, err
+}
+
+func sameData(a, b *unstructured.Unstructured) (bool, error) {
+	var data [2]corev1.ConfigMap
+	for i, object := range []*unstructured.Unstructured{a, b} {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &data[i]); err != nil {
+			return false, err
+		}
+	}
+	return maps.Equal(data[0].Data, data[1].Data) && maps.EqualFunc(data[0].BinaryData, data[1].BinaryData, bytes.Equal), nil
+}
+
+// leftover is an object that is of a test.
+type leftover struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	// of is the release that it says it is of.
+	of string
+	// shown is how it is called, such as "Secret x" or "ClusterRole x".
+	shown string
+	// stays says that Helm leaves such an object, whatever chart it is of.
+	stays bool
+}
+
+// everything lists what there is in the namespace of the test, and elsewhere what says
+// that it is of its releases.
+func (g *ground) everything(ctx context.Context) ([]leftover, error) {
+	g.kinds.Invalidate()
+	lists, err := g.kinds.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	var (
+		mu      sync.Mutex
+		listing errgroup.Group
+		found   []leftover
+	)
+	listing.SetLimit(8)
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists) {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range list.APIResources {
+			if kind.Kind == "Event" {
+				continue
+			}
+			listing.Go(func() error {
+				resource := version.WithResource(kind.Name)
+				listed, err := g.names.Resource(resource).List(ctx, metav1.ListOptions{})
+				if apierrors.IsNotFound(err) {
+					return nil // Its definition has just gone.
+				}
+				if err != nil {
+					return fmt.Errorf("listing %s: %w", kind.Name, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, item := range listed.Items {
+					if left := g.judge(resource, kind.Kind, &item); left != nil {
+						found = append(found, *left)
+					}
+				}
+				return nil
+			})
+		}
+	}
+	return found, listing.Wait()
+}
+
+// judge answers nil for what is not of the test, or in every namespace.
+func (g *ground) judge(resource schema.GroupVersionResource, kind string, item *metav1.PartialObjectMetadata) *leftover {
+	isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
+	isOurs := g.namespaces[item.Namespace] || item.Annotations["meta.helm.sh/release-namespace"] != "" && g.namespaces[item.Annotations["meta.helm.sh/release-namespace"]] ||
+		resource == definitionResource() && g.defines[item.Name]
+	if isDefault || !isOurs {
+		return nil
+	}
+	_, isHook := item.Annotations["helm.sh/hook"]
+	left := &leftover{
+		resource: resource, namespace: item.Namespace, name: item.Name, of: item.Annotations["meta.helm.sh/release-name"],
+		stays: isHook || item.Annotations["helm.sh/resource-policy"] == "keep" || resource == definitionResource() || kind == "PersistentVolumeClaim",
+	}
+	name := item.Name
+	if item.GenerateName != "" {
+		name = item.GenerateName + "*"
+	}
+	if item.Namespace != "" && item.Namespace != g.namespace {
+		name = item.Namespace + "/" + name
+	}
+	left.shown = kind + " " + strings.ReplaceAll(name, g.namespace, "NAMESPACE")
+	return left
+}
+
+// clean removes everything of the test but its namespace, which the site removes.
+func (g *ground) clean(ctx context.Context) error {
+	found, err := g.everything(ctx)
+	if err != nil {
+		return err
+	}
+	for namespace := range g.namespaces {
+		if namespace != g.namespace {
+			found = append(found, leftover{resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, name: namespace, shown: "Namespace " + namespace})
+		}
+	}
+	for _, left := range found {
+		if left.namespace != "" && g.namespaces[left.namespace] {
+			continue
+		}
+		err := g.names.Resource(left.resource).Namespace(left.namespace).Delete(ctx, left.name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing %s: %w", left.shown, err)
+		}
+	}
+	return nil
+}
+
+// expectLeft wants nothing to be left of any row but what it says. What controllers
+// remove takes a moment.
+func (g *ground) expectLeft(t *testing.T, rows []*consistencyRow) {
+	t.Helper()
+	var (
+		left    map[string][]string
+		failure error
+	)
+	isWrong := func(row *consistencyRow) bool {
+		return !slices.Equal(left[row.name], slices.Sorted(slices.Values(row.Leaves)))
+	}
+	waited := wait.PollUntilContextTimeout(t.Context(), time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		found, err := g.leftOf(ctx, rows)
+		if err != nil {
+			failure = err
+			return false, nil
+		}
+		left = found
+		return !slices.ContainsFunc(rows, isWrong) && len(left[""]) == 0, nil
+	})
+	if left == nil {
+		t.Errorf("looking for what is left: %v", failure)
+	}
+	if waited == nil {
+		return
+	}
+	for _, row := range rows {
+		if isWrong(row) {
+			row.failf("left are %q, want %q", left[row.name], row.Leaves)
+		}
+	}
+	if len(left[""]) > 0 {
+		t.Errorf("left are %q, and nobody knows of which chart", left[""])
+	}
+}
+
+// leftOf is what is left of each row, under "" of nobody knows which.
+func (g *ground) leftOf(ctx context.Context, rows []*consistencyRow) (map[string][]string, error) {
+	found, err := g.everything(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string][]string{}
+	for _, object := range found {
+		owner := &consistencyRow{}
+		for _, row := range rows {
+			isOf := object.of == row.name || slices.Contains(row.Leaves, object.shown) || strings.Contains(object.name, row.name) || row.foreign && object.namespace == row.namespace(g.namespace)
+			if isOf && len(row.name) > len(owner.name) {
+				owner = row
+			}
+		}
+		if !owner.foreign || !object.stays {
+			left[owner.name] = append(left[owner.name], object.shown)
+		}
+	}
+	for name := range left {
+		slices.Sort(left[name])
+	}
+	return left, nil
+}
