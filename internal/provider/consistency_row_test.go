@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,9 +37,11 @@ type consistencyRow struct {
 	// foreign charts were not made for this test: nobody has said of them what a plan
 	// can know, nor do all of their objects get ready here.
 	foreign bool
-	// dead is why the row goes no further, and wrong what is not as it should be.
-	dead  bool
-	wrong []string
+	// dead says that the row goes no further, refused why a foreign chart cannot be
+	// deployed, and wrong what is not as it should be.
+	dead    bool
+	refused string
+	wrong   []string
 	// seen is what the plans showed of the objects, step by step.
 	seen []string
 	// altered are the ConfigMaps that were found altered.
@@ -106,14 +109,19 @@ func (r *consistencyRow) failf(format string, args ...any) {
 }
 
 func (r *consistencyRow) result() string {
-	if len(r.wrong) == 0 {
-		return "ok"
+	switch {
+	case len(r.wrong) > 0:
+		return "WRONG"
+	case r.refused != "":
+		return "refused"
 	}
-	return "WRONG"
+	return "ok"
 }
 
 // objects is what the plans showed.
-func (r *consistencyRow) objects() string { return strings.Join(slices.Compact(slices.Clone(r.seen)), ", then ") }
+func (r *consistencyRow) objects() string {
+	return strings.Join(slices.Compact(slices.Clone(r.seen)), ", then ")
+}
 
 // namespace is where the release goes. Foreign charts share none, as their objects can
 // have the same names.
@@ -209,9 +217,7 @@ func (r *consistencyRow) configuration(i int, namespace string) string {
 	for key, value := range step.Bundle {
 		own, isMap := value.(map[string]any)
 		if helm, ok := bundle[key].(map[string]any); ok && isMap {
-			for name, option := range own {
-				helm[name] = option
-			}
+			maps.Copy(helm, own)
 			continue
 		}
 		bundle[key] = value
