@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -51,8 +50,8 @@ type Client struct {
 	waiter  Waiter
 	charts  *Charts
 
-	mu           sync.Mutex
-	capabilities *chartutil.Capabilities
+	mu    sync.Mutex
+	known *ability
 	// seen are the newest records that were ever listed.
 	seen map[string]release.Observed
 }
@@ -63,39 +62,12 @@ func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Chart
 	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}}
 }
 
-// Capabilities are what charts see as .Capabilities on this cluster.
-func (c *Client) Capabilities() (*chartutil.Capabilities, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.capabilities != nil {
-		return c.capabilities.Copy(), nil
-	}
-	discovery, err := c.getter.ToDiscoveryClient()
-	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
-	}
-	version, err := discovery.ServerVersion()
-	if err != nil {
-		return nil, fmt.Errorf("reading the version of the API server: %w", err)
-	}
-	apis, err := action.GetVersionSet(discovery)
-	if err != nil {
-		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
-	}
-	c.capabilities = &chartutil.Capabilities{
-		APIVersions: apis,
-		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
-		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
-	}
-	return c.capabilities.Copy(), nil
-}
-
 // forgetCapabilities makes the next operation read them again, after an
 // operation that may have brought new kinds.
 func (c *Client) forgetCapabilities() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.capabilities = nil
+	c.known = nil
 }
 
 // operation is what one Helm action on one namespace needs. Helm changes parts
@@ -108,7 +80,7 @@ type operation struct {
 }
 
 func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
-	capabilities, err := c.Capabilities()
+	able, err := c.ability()
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +111,7 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 			RESTClientGetter: c.getter,
 			KubeClient:       client,
 			Releases:         storage.Init(records),
-			Capabilities:     capabilities,
+			Capabilities:     able.capabilities.Copy(),
 			Log:              silent,
 			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 		},
