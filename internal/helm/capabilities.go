@@ -1,14 +1,13 @@
 package helm
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -36,7 +35,7 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 }
 
 // ability asks the cluster once.
-func (c *Client) ability() (*ability, error) {
+func (c *Client) ability(ctx context.Context) (*ability, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known != nil {
@@ -46,12 +45,13 @@ func (c *Client) ability() (*ability, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
-	version, err := client.ServerVersion()
+	asked := discovery.ToDiscoveryInterfaceWithContext(client)
+	version, err := asked.ServerVersionWithContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	found := discovered{ServerResourcesInterface: client}
-	found.groups, found.resources, found.err = client.ServerGroupsAndResources()
+	found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
 	apis, err := action.GetVersionSet(found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
@@ -72,8 +72,8 @@ func (c *Client) ability() (*ability, error) {
 }
 
 // Capabilities are what charts see as .Capabilities on this cluster.
-func (c *Client) Capabilities() (target.Capabilities, error) {
-	known, err := c.ability()
+func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
+	known, err := c.ability(ctx)
 	if err != nil {
 		return target.Capabilities{}, err
 	}
@@ -93,51 +93,16 @@ func capabilitiesOf(c target.Capabilities) *chartutil.Capabilities {
 	}
 }
 
-// AsksCluster says whether a deployment can depend on what its cluster can do: its
-// chart, or a value that it could run as a template, has the word in it, or it wants
-// some version of Kubernetes. It is no for most that do not, and may be yes for one
-// that does not either.
-func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
-	loaded, made, err := c.load(d)
-	if err != nil {
-		return false, err
-	}
-	key := chartKey{content: d.Bundle.ContentOf(d.Options.Helm), style: made}
-	kept, ok := c.asking.Load(key)
-	if !ok {
-		kept, _ = c.asking.LoadOrStore(key, mentions(loaded))
-	}
-	return kept == true || valueMentions(helmOptions(d).Values), nil
-}
-
-func mentions(c *chart.Chart) bool {
-	if c.Metadata.KubeVersion != "" || valueMentions(c.Values) {
-		return true
-	}
-	for _, files := range [][]*chart.File{c.Templates, c.Files} {
-		for _, file := range files {
-			if bytes.Contains(file.Data, []byte(capabilitiesField)) {
-				return true
-			}
+// lost names API versions that were there before and are not any more.
+func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
+	var names []string
+	for _, api := range before.APIs {
+		ofOneThatIsLost := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(api, name+"/") })
+		if !now.APIVersions.Has(api) && !ofOneThatIsLost {
+			names = append(names, api)
 		}
 	}
-	return slices.ContainsFunc(c.Dependencies(), mentions)
-}
-
-func valueMentions(value any) bool {
-	switch value := value.(type) {
-	case string:
-		return strings.Contains(value, capabilitiesField)
-	case map[string]any:
-		for _, item := range value {
-			if valueMentions(item) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(value, valueMentions)
-	}
-	return false
+	return names
 }
 
 // watchedCapabilities tell when a template reads them by another way than their name,

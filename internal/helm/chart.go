@@ -26,8 +26,8 @@ type Charts struct {
 	// kustomization cannot be rendered.
 	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
 
-	charts sync.Map // chartKey -> *chart.Chart
-	asking sync.Map // chartKey without overlays -> whether the chart asks what a cluster can do
+	charts    sync.Map // chartKey -> *chart.Chart
+	mentioned sync.Map // chartKey -> mentions
 }
 
 // chartKey names everything of a deployment that its chart depends on.

@@ -10,9 +10,11 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -70,6 +72,16 @@ func (c *Client) forgetCapabilities() {
 	c.known = nil
 }
 
+// forgetKinds makes the next operation ask the cluster again.
+func (c *Client) forgetKinds() {
+	c.forgetCapabilities()
+	mapper, err := c.getter.ToRESTMapper()
+	if err != nil {
+		return // The next operation fails with it.
+	}
+	meta.MaybeResetRESTMapper(mapper)
+}
+
 // operation is what one Helm action on one namespace needs. Helm changes parts
 // of it while it runs, so each action gets its own.
 type operation struct {
@@ -77,10 +89,11 @@ type operation struct {
 	client   *kubeClient
 	records  *recordDriver
 	redactor *redactor
+	able     *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
 }
 
 func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
-	able, err := c.ability()
+	able, err := c.ability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +120,7 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		client:   client,
 		records:  records,
 		redactor: secrets,
+		able:     able.capabilities,
 		config: &action.Configuration{
 			RESTClientGetter: c.getter,
 			KubeClient:       client,

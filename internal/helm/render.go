@@ -18,12 +18,12 @@ import (
 // moment can tell. A release that no cluster could store is a *TooLargeError.
 func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
-		return c.described(d, "its values come from "+sources[0].String()+" on the cluster")
+		return c.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
 	p := places(d)[0]
 	first, err := c.renderWith(d, p)
 	if err != nil {
-		if excuse := c.excuse(d, err); excuse != "" {
+		if excuse := c.excuse(d, err); excuse.cause != "" {
 			return c.described(d, excuse)
 		}
 		return release.Rendering{}, err
@@ -35,18 +35,20 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err != nil {
 		return release.Rendering{}, err
 	}
+	found := c.doubt(d, first)
 	return release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
-		Irreproducible: c.doubt(d, first),
+		Irreproducible: found.cause,
+		AsksCluster:    found.asks,
 	}, nil
 }
 
 // described is the rendering of a deployment whose objects cannot be told.
-func (c *Charts) described(d target.Deployment, why string) (release.Rendering, error) {
+func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, error) {
 	name, version, err := c.Describe(d)
-	return release.Rendering{Chart: name, Version: version, Irreproducible: why}, err
+	return release.Rendering{Chart: name, Version: version, Irreproducible: why.cause, AsksCluster: why.asks}, err
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version,

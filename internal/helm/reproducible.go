@@ -19,17 +19,27 @@ type traced struct {
 	err    error
 }
 
+// doubt is why a rendering can differ from another one of the same deployment; zero
+// when it cannot.
+type doubt struct {
+	cause string
+	// asks says that nothing is missing but what the cluster can do.
+	asks bool
+}
+
 // trace renders a deployment and notes what its templates reach.
 func (c *Charts) trace(d target.Deployment, p place) traced {
+	result := traced{tracing: &tracing{}}
 	loaded, made, err := c.load(d)
 	if err != nil {
-		return traced{tracing: &tracing{}, err: err}
+		result.err = err
+		return result
 	}
 	values, err := renderValues(d, loaded, p)
 	if err != nil {
-		return traced{tracing: &tracing{}, err: err}
+		result.err = err
+		return result
 	}
-	var result traced
 	var capabilities any = p.capabilities
 	if d.Capabilities == nil {
 		capabilities = watchedCapabilities{of: p.capabilities, note: func() { result.peeked = true }}
@@ -44,71 +54,74 @@ func (c *Charts) trace(d target.Deployment, p place) traced {
 	return result
 }
 
-// doubt names what can make another rendering of a deployment differ from the first
-// one, "" if nothing can.
-func (c *Charts) doubt(d target.Deployment, first rendered) string {
+// doubt looks for what can make another rendering of a deployment differ from the
+// first one.
+func (c *Charts) doubt(d target.Deployment, first rendered) doubt {
 	// The addresses of what both work on differ as long as both are there, and show
 	// should a template print them.
 	defer runtime.KeepAlive(first.chart)
 	places := places(d)
 	later := c.trace(d, places[1])
-	if cause := later.cause(d); cause != "" {
-		return cause
+	if found := later.doubt(d); found.cause != "" {
+		return found
 	}
-	asks, differs := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
-	if later.err != nil || !equality.Semantic.DeepEqual(first.objects, later.objects.objects) {
-		if differs {
-			return asks.String()
-		}
-		return "its templates give another result on another cluster, or for another revision"
-	}
-	if !differs {
-		return ""
+	asks, isAsked := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
+	switch {
+	case later.gives(first) && !isAsked:
+		return doubt{}
+	case isAsked && !later.gives(first):
+		return doubt{cause: asks.String()}
+	case !isAsked:
+		return doubt{cause: "its templates give another result on another cluster, or for another revision"}
 	}
 	// Both answers to whether it is the first revision give the same objects. What
 	// else the other one makes templates read has to be seen, too.
 	sooner := c.trace(d, places[0])
-	if cause := sooner.cause(d); cause != "" {
-		return cause
+	if found := sooner.doubt(d); found.cause != "" {
+		return found
 	}
-	if sooner.err != nil || !equality.Semantic.DeepEqual(first.objects, sooner.objects.objects) {
-		return asks.String()
+	if !sooner.gives(first) {
+		return doubt{cause: asks.String()}
 	}
-	return ""
+	return doubt{}
 }
 
-// cause is what a tracing has met that can answer differently.
-func (t traced) cause(d target.Deployment) string {
+// gives says whether a tracing came to the same objects.
+func (t traced) gives(objects rendered) bool {
+	return t.err == nil && equality.Semantic.DeepEqual(objects.objects, t.objects.objects)
+}
+
+// doubt is what a tracing has met that can answer differently.
+func (t traced) doubt(d target.Deployment) doubt {
 	found, moody := t.first(func(what string) bool { return isMoody(what) || isHistory(fieldOf(what)) })
 	if moody {
-		return found.String()
+		return doubt{cause: found.String()}
 	}
 	if d.Capabilities != nil {
-		return ""
+		return doubt{}
 	}
 	if found, asks := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField }); asks {
-		return found.String() + unknownCapabilities
+		return doubt{cause: found.String(), asks: true}
 	}
 	if t.peeked {
-		return "a template reads ." + capabilitiesField + unknownCapabilities
+		return doubt{cause: "a template reads ." + capabilitiesField, asks: true}
 	}
-	return ""
+	return doubt{}
 }
 
-const unknownCapabilities = ", and what the cluster can do was not known when it was last looked at"
-
-// excuse says what a rendering that failed depended on, "" if it fails everywhere and
-// always. A cluster that a chart does not fit costs one deployment, and not the plan.
-func (c *Charts) excuse(d target.Deployment, failure error) string {
+// excuse says what a rendering that failed depended on; zero if it fails everywhere
+// and always. A cluster that a chart does not fit costs one deployment, and not the
+// plan.
+func (c *Charts) excuse(d target.Deployment, failure error) doubt {
 	if unfit, ok := errors.AsType[*KubeVersionError](failure); ok {
-		return unfit.Error()
+		return doubt{cause: unfit.Error()}
 	}
 	failed := c.trace(d, places(d)[0])
-	if cause := failed.cause(d); cause != "" {
-		return cause
+	if found := failed.doubt(d); found.cause != "" {
+		return found
 	}
 	if found, ok := failed.first(func(what string) bool { return isLive(fieldOf(what)) }); ok {
-		return found.String() + ", and failed: " + failure.Error()
+		return doubt{cause: found.String() + ", and fails: " + failure.Error()}
 	}
-	return ""
+	return doubt{}
 }
