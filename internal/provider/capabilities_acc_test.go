@@ -137,6 +137,21 @@ func (w *workspace) serial(t *testing.T) int {
 	return state.Serial
 }
 
+// expectSteadySerial applies nothing until that leaves the state as it was. Other tests
+// bring kinds to the same clusters, which is a reason to note them.
+func (w *workspace) expectSteadySerial(t *testing.T) {
+	t.Helper()
+	const tries = 5
+	for range tries {
+		before := w.serial(t)
+		w.apply(t)
+		if w.serial(t) == before {
+			return
+		}
+	}
+	t.Errorf("each of %d applies of nothing raised the serial", tries)
+}
+
 // expectWidget says whether the widget of the chart is on cluster i.
 func (s *site) expectWidget(t *testing.T, i int, want bool) {
 	t.Helper()
@@ -197,6 +212,8 @@ func TestAccCapabilities(t *testing.T) {
 	applyPlan(t, planned)
 	w.expectEmptyPlan(t)
 
+	w.expectSteadySerial(t)
+
 	// A cluster that gains an API after the plan gets what was planned, and the rest
 	// with the next change.
 	configure("3", off)
@@ -237,5 +254,32 @@ func TestAccCapabilities(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 	for i := range 3 {
 		s.expectNothing(t, i)
+	}
+}
+
+// A bundle that asks for a kind comes after one that brings it: whatever was known of
+// the cluster, it gets what fits then.
+func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	dependent := strings.Replace(s.able("1"), "files =", "depends_on_bundles = [{ name = \"crds\" }]\n  files =", 1)
+	other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
+	other = strings.ReplaceAll(other, "name: able", "name: other")
+	w.configure(t, s.provider("", on), other, target("", "fleet_bundle.other.bundles"))
+	w.apply(t) // From now on it is known what clusters can do.
+	w.configure(t, s.provider("", on), other, s.bundleOf("crds", s.widgets()), dependent,
+		target("", "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
+	plan := unwrapped(w.run(t, "plan"))
+	if want := "uses .Capabilities, and bundle crds, which it depends on, can change what the cluster can do. Deployments: a/able Their"; !strings.Contains(plan, want) {
+		t.Errorf("the plan does not say %q:\n%s", want, plan)
+	}
+	w.apply(t)
+	s.expectWidget(t, 0, true)
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+	err := s.dynamic(t, 0).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
 	}
 }

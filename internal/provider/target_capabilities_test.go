@@ -2,12 +2,15 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -78,6 +81,38 @@ func TestAbilitiesTakeLittleRoom(t *testing.T) {
 	if size := len(private.values[capabilitiesKey]); size > limit || diags.HasError() {
 		t.Errorf("%d bytes for %d clusters %v", size, clusters, diags)
 	}
+}
+
+// A cluster that does not answer keeps what is known of it, one whose connection is
+// not known yet may be another one, and one that is gone is forgotten.
+func TestAbilitiesOfClustersThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	old, recent := target.Capabilities{Version: "v1.30.1"}, target.Capabilities{Version: "v1.31.0"}
+	f := &fleet{settings: settings{clusters: map[string]*member{"up": {}, "down": {}, "fresh": {}, "unmade": {connectionUnknown: true}}}}
+	f.engine = deploy.New(func(name string) (deploy.Cluster, error) {
+		if name == "up" {
+			return answering{capabilities: recent}, nil
+		}
+		return nil, &status.UnreachableError{Cluster: name, Err: errors.New("connection refused")}
+	}, 1)
+	known := abilities{"up": old, "down": old, "unmade": old, "gone": old}
+	want := abilities{"up": recent, "down": old}
+	if diff := cmp.Diff(want, f.lookAtAbilities(t.Context(), known)()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if found := f.lookAtAbilities(t.Context(), nil)(); found != nil {
+		t.Errorf("clusters were asked although nobody wants to know: %v", found)
+	}
+}
+
+type answering struct {
+	deploy.Cluster
+
+	capabilities target.Capabilities
+}
+
+func (a answering) Capabilities(context.Context) (target.Capabilities, error) {
+	return a.capabilities, nil
 }
 
 func TestDeploysAfter(t *testing.T) {

@@ -132,7 +132,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Computed:    true,
 				ElementType: objectsType(),
 				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
-					"Secrets show a hash of the deployment instead. Unknown while planning where a chart can render differently tomorrow or on another cluster.",
+					"Secrets show a hash of the deployment instead. Unknown while planning where what a chart gives can differ by then; a warning says why, see [How to trust a plan](../guides/plans.md).",
 			},
 			"summary": schema.StringAttribute{
 				Computed: true,
