@@ -45,7 +45,16 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	objects, err := runTemplates(d, loaded, p)
+	files, err := runTemplates(d, loaded, p)
+	if err != nil {
+		return rendered{}, err
+	}
+	return c.assemble(d, made, loaded, files, p)
+}
+
+// assemble makes the objects of a deployment from what its templates gave.
+func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, files map[string]string, p place) (rendered, error) {
+	objects, err := renderedObjects(d, files)
 	if err != nil {
 		return rendered{}, err
 	}
@@ -84,7 +93,26 @@ func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
 }
 
 // runTemplates renders a chart, with the values of the deployment.
-func runTemplates(d target.Deployment, loaded *chart.Chart, p place) ([]*unstructured.Unstructured, error) {
+func runTemplates(d target.Deployment, loaded *chart.Chart, p place) (map[string]string, error) {
+	values, err := renderValues(d, loaded, p)
+	if err != nil {
+		return nil, err
+	}
+	runner := engine.Engine{}
+	if p.config != nil {
+		runner = engine.New(p.config)
+	}
+	runner.EnableDNS = !helmOptions(d).DisableDNS
+	files, err := runner.Render(loaded, values)
+	if err != nil {
+		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
+	}
+	return files, nil
+}
+
+// renderValues are what the templates of a chart are run with. Subcharts that are not
+// enabled leave the chart.
+func renderValues(d target.Deployment, loaded *chart.Chart, p place) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
 		return nil, &ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
 	}
@@ -98,20 +126,11 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p place) ([]*unstruc
 	options := chartutil.ReleaseOptions{
 		Name: d.Release, Namespace: d.Namespace, Revision: p.revision, IsInstall: !p.upgrade, IsUpgrade: p.upgrade,
 	}
-	context, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
+	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
 	if err != nil {
 		return nil, &SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}
-	runner := engine.Engine{}
-	if p.config != nil {
-		runner = engine.New(p.config)
-	}
-	runner.EnableDNS = !helmOptions(d).DisableDNS
-	files, err := runner.Render(loaded, context)
-	if err != nil {
-		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
-	}
-	return renderedObjects(d, files)
+	return made, nil
 }
 
 // renderedObjects are what the templates of a chart gave, hooks as well.
