@@ -114,6 +114,8 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 			return "", err
 		}
 		if known {
+			// Helm would leave it for a hook, which nothing in a manifest is.
+			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
 			left = append(left, object)
 		}
 	}

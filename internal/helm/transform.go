@@ -5,12 +5,14 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -137,16 +139,32 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p place) (chartutil.
 func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasPrefix(path.Base(name), "_") || path.Base(name) == "NOTES.txt" {
+		// What Helm leaves out (helm.sh/helm/v3, pkg/action/action.go, renderResources).
+		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		found, err := documents([]byte(files[name]))
-		if err != nil {
-			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+		for _, document := range parted(files[name]) {
+			found, err := documents([]byte(document))
+			if err != nil {
+				return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+			}
+			objects = append(objects, found...)
 		}
-		objects = append(objects, found...)
 	}
 	return objects, nil
+}
+
+// parted are the documents of a rendered file as Helm finds them, who lets one begin
+// behind its separator.
+func parted(file string) []string {
+	found := releaseutil.SplitManifests(file)
+	names := slices.Collect(maps.Keys(found))
+	sort.Sort(releaseutil.BySplitManifestsOrder(names))
+	documents := make([]string, len(names))
+	for i, name := range names {
+		documents[i] = found[name]
+	}
+	return documents
 }
 
 // kustomized puts objects through the kustomization of the bundle.

@@ -49,6 +49,9 @@ func (w *workspace) tell(t *testing.T, command string, args ...string) told {
 		}
 		diagnostic, about := message.Diagnostic, resourceName(message.Diagnostic.Address)
 		text := unwrapped(diagnostic.Summary + ": " + diagnostic.Detail)
+		if name, _, found := strings.Cut(strings.TrimPrefix(diagnostic.Summary, "Target "), ":"); about == "" && found {
+			about = name // Terraform does not say what it destroys.
+		}
 		switch {
 		case message.Type == "diagnostic" && diagnostic.Severity == "error":
 			said.errors[about] = append(said.errors[about], text)

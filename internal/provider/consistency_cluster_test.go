@@ -33,13 +33,11 @@ import (
 
 // ground is a cluster as it is, seen without the provider.
 type ground struct {
-	// namespace is that of the test, and namespaces those of its rows.
-	namespace  string
-	namespaces map[string]bool
-	typed      kubernetes.Interface
-	objects    dynamic.Interface
-	names      metadata.Interface
-	kinds      discovery.CachedDiscoveryInterface
+	namespace string
+	typed     kubernetes.Interface
+	objects   dynamic.Interface
+	names     metadata.Interface
+	kinds     discovery.CachedDiscoveryInterface
 	// defines are the custom resource definitions that the test brings along in crds/,
 	// where nobody writes on them whose they are.
 	defines map[string]bool
@@ -49,7 +47,7 @@ func newGround(t *testing.T, s *site, rows []*consistencyRow) *ground {
 	t.Helper()
 	config := rest.CopyConfig(s.env.Cluster(0).RESTConfig())
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	g := &ground{namespace: s.namespace, namespaces: map[string]bool{}, defines: map[string]bool{}}
+	g := &ground{namespace: s.namespace, defines: map[string]bool{}}
 	var err error
 	if g.typed, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
@@ -62,7 +60,6 @@ func newGround(t *testing.T, s *site, rows []*consistencyRow) *ground {
 	}
 	g.kinds = memory.NewMemCacheClient(g.typed.Discovery())
 	for _, row := range rows {
-		g.namespaces[row.namespace(s.namespace)] = true
 		for _, name := range row.definitions(t) {
 			g.defines[name] = true
 		}

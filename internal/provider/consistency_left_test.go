@@ -78,8 +78,7 @@ func (g *ground) everything(ctx context.Context) ([]leftover, error) {
 // judge answers nil for what is not of the test, or in every namespace.
 func (g *ground) judge(resource schema.GroupVersionResource, kind string, item *metav1.PartialObjectMetadata) *leftover {
 	isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
-	isOurs := g.namespaces[item.Namespace] || item.Annotations["meta.helm.sh/release-namespace"] != "" && g.namespaces[item.Annotations["meta.helm.sh/release-namespace"]] ||
-		resource == definitionResource() && g.defines[item.Name]
+	isOurs := g.isOurs(item.Namespace) || g.isOurs(item.Annotations["meta.helm.sh/release-namespace"]) || resource == definitionResource() && g.defines[item.Name]
 	if isDefault || !isOurs {
 		return nil
 	}
@@ -99,19 +98,29 @@ func (g *ground) judge(resource schema.GroupVersionResource, kind string, item *
 	return left
 }
 
+// isOurs says whether a namespace is that of the test or one of those beside it.
+func (g *ground) isOurs(namespace string) bool {
+	return namespace == g.namespace || strings.HasPrefix(namespace, g.namespace+"-")
+}
+
 // clean removes everything of the test but its namespace, which the site removes.
 func (g *ground) clean(ctx context.Context) error {
 	found, err := g.everything(ctx)
 	if err != nil {
 		return err
 	}
-	for namespace := range g.namespaces {
-		if namespace != g.namespace {
-			found = append(found, leftover{resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, name: namespace, shown: "Namespace " + namespace})
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	listed, err := g.names.Resource(namespaces).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, namespace := range listed.Items {
+		if g.isOurs(namespace.Name) && namespace.Name != g.namespace {
+			found = append(found, leftover{resource: namespaces, name: namespace.Name, shown: "Namespace " + namespace.Name})
 		}
 	}
 	for _, left := range found {
-		if left.namespace != "" && g.namespaces[left.namespace] {
+		if g.isOurs(left.namespace) {
 			continue
 		}
 		err := g.names.Resource(left.resource).Namespace(left.namespace).Delete(ctx, left.name, metav1.DeleteOptions{})
