@@ -62,7 +62,7 @@ func (s *site) waitForWidgets(t *testing.T, i int, served bool) {
 				return served, nil
 			}
 		}
-		return !served && err == nil, nil //nolint:nilerr // other tests come and go with kinds of their own
+		return !served && err == nil, nil // Kinds of other tests come and go.
 	})
 }
 
