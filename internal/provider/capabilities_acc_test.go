@@ -227,6 +227,19 @@ func TestAccCapabilities(t *testing.T) {
 	has(t, planned, "b/able")
 	w.expectEmptyPlan(t)
 
+	// To mark releases anew is no reason to deploy, whatever clusters can do by now.
+	w.configure(t, s.provider("", on, on, off), s.able("3"), strings.Replace(target("", "fleet_bundle.able.bundles"), `name = "all"`, `name = "renamed"`, 1))
+	planned, unknown = w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Errorf("the objects of a renamed target are not known: %q", unknown)
+	}
+	has(t, planned, "b/able")
+	revision := s.releases(t, 0)["able"].revision
+	applyPlan(t, planned)
+	if after := s.releases(t, 0)["able"].revision; after != revision {
+		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
+	}
+
 	// One that has lost it says so.
 	configure("4", off)
 	planned, _ = w.plannedObjects(t)
