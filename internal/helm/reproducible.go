@@ -14,9 +14,7 @@ type traced struct {
 	*tracing
 
 	objects rendered
-	// peeked says that templates read capabilities by another way than their name.
-	peeked bool
-	err    error
+	err     error
 }
 
 // doubt is why a rendering can differ from another one of the same deployment; zero
@@ -40,11 +38,7 @@ func (c *Charts) trace(d target.Deployment, p place) traced {
 		result.err = err
 		return result
 	}
-	var capabilities any = p.capabilities
-	if d.Capabilities == nil {
-		capabilities = watchedCapabilities{of: p.capabilities, note: func() { result.peeked = true }}
-	}
-	result.tracing, result.err = trace(loaded, values, capabilities, !helmOptions(d).DisableDNS)
+	result.tracing, result.err = trace(loaded, values, p, !helmOptions(d).DisableDNS)
 	if result.err != nil {
 		return result
 	}
@@ -103,8 +97,8 @@ func (t traced) doubt(d target.Deployment) doubt {
 	if found, asks := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField }); asks {
 		return doubt{cause: found.String(), asks: true}
 	}
-	if t.peeked {
-		return doubt{cause: "a template reads ." + capabilitiesField, asks: true}
+	if found, asks := t.first(func(what string) bool { return what == peekedField }); asks {
+		return doubt{cause: found.String(), asks: true}
 	}
 	return doubt{}
 }

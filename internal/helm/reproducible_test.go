@@ -81,7 +81,7 @@ func TestIrreproducible(t *testing.T) {
 		"in a partial by template":      {template: `{{ template "h" . }}`, files: map[string]string{"templates/_h.tpl": `{{ define "h" }}{{ now }}{{ end }}`}, want: "_h.tpl:1 uses now"},
 		"in a partial by computed name": {template: `{{ include (printf "%s" "h") . }}`, files: map[string]string{"templates/_h.tpl": `{{ define "h" }}{{ now }}{{ end }}{{ define "g" }}{{ uuidv4 }}{{ end }}`}, want: "now"},
 		"in a file by its path":         {template: `{{ include (print $.Template.BasePath "/b.yaml") . | sha256sum }}`, files: map[string]string{"templates/b.yaml": configMap("b", "{{ randAlpha 3 }}")}, want: "b.yaml:6 uses randAlpha"},
-		"in the notes":                  {template: `x`, files: map[string]string{"templates/NOTES.txt": `{{ now }}{{ .Release.Revision }}`}},
+		"in the notes":                  {template: `x`, files: map[string]string{"templates/NOTES.txt": `{{ now }}{{ .Release.Revision }}{{ .Capabilities.KubeVersion }}`}},
 		"in notes that change values":   {template: `{{ .Values.sub.x }}`, files: map[string]string{"Chart.yaml": withSub, "charts/sub/Chart.yaml": subYAML, "charts/sub/templates/NOTES.txt": `{{ $_ := set .Values "x" (randAlpha 3) }}`}, values: map[string]any{"sub": map[string]any{"x": "1"}}, want: "NOTES.txt:1 uses randAlpha"},
 		"in a subchart":                 {template: `x`, files: map[string]string{"charts/sub/Chart.yaml": subYAML, "charts/sub/templates/a.yaml": configMap("s", "{{ randAlpha 3 }}")}, want: "template charts/sub/templates/a.yaml:6 uses randAlpha"},
 		"in a subchart not included":    {template: `x`, files: map[string]string{"charts/sub/Chart.yaml": subYAML, "charts/sub/templates/_h.tpl": `{{ define "h" }}{{ randAlpha 3 }}{{ end }}`}},
@@ -173,13 +173,18 @@ func TestRenderFailsOnlyForSure(t *testing.T) {
 	tests := map[string]struct{ template, want string }{
 		"missing API":    {`{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`, ".Capabilities"},
 		"missing object": {`{{ if not (lookup "v1" "Secret" "a" "b") }}{{ fail "b is missing" }}{{ end }}`, "lookup"},
+		"in the notes":   {`x`, ".Capabilities"},
 		"upgrade only":   {`{{ if .Release.IsInstall }}{{ fail "cannot be installed" }}{{ end }}`, "cannot be installed"},
 		"in any case":    {`{{ fail "wrong" }}{{ now }}`, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rendering, err := new(helm.Charts).Render(deployment(moodChart(test.template, nil), nil))
+			files := moodChart(test.template, nil)
+			if name == "in the notes" {
+				files["templates/NOTES.txt"] = `{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`
+			}
+			rendering, err := new(helm.Charts).Render(deployment(files, nil))
 			if (err != nil) != (test.want == "") || !strings.Contains(rendering.Irreproducible, test.want) {
 				t.Fatalf("got %q, %v, want %q", rendering.Irreproducible, err, test.want)
 			}

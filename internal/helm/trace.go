@@ -40,6 +40,12 @@ type tracing struct {
 	notes     []site
 }
 
+// peeked is the place of templates that read capabilities by another way than their
+// name.
+func peeked() site { return site{what: peekedField} }
+
+const peekedField = "." + capabilitiesField + " in a roundabout way"
+
 // site is a place in a template.
 type site struct {
 	file string // "" for a text that tpl runs
@@ -48,7 +54,10 @@ type site struct {
 }
 
 func (s site) String() string {
-	if s.file == "" {
+	switch {
+	case s == peeked():
+		return "a template reads " + s.what
+	case s.file == "":
 		return "a text that tpl runs uses " + s.what
 	}
 	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
@@ -59,8 +68,12 @@ const notesFile = "NOTES.txt"
 
 // trace renders a chart with the values that Helm made for it. Its error says that
 // templates failed; what they reached until then is noted all the same.
-func trace(c *chart.Chart, values chartutil.Values, capabilities any, dns bool) (*tracing, error) {
+func trace(c *chart.Chart, values chartutil.Values, p place, dns bool) (*tracing, error) {
 	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, dns: dns, templates: template.New("gotpl").Option("missingkey=zero")}
+	var capabilities any = p.capabilities
+	if p.anyVersion {
+		capabilities = watchedCapabilities{of: p.capabilities, note: func() { t.reach(peeked()) }}
+	}
 	contexts, err := contextsOf(c, values, capabilities)
 	if err != nil {
 		return t, err
@@ -87,14 +100,14 @@ func trace(c *chart.Chart, values chartutil.Values, capabilities any, dns bool) 
 		if strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
-		if err := t.run(name, contexts[name]); err != nil {
-			return t, err
+		if err = t.run(name, contexts[name]); err != nil {
+			break
 		}
 	}
-	if t.mutated {
+	if t.mutated || err != nil {
 		t.reached = append(t.reached, t.notes...)
 	}
-	return t, nil
+	return t, err
 }
 
 // run executes one file.
@@ -119,12 +132,12 @@ func withoutNoValue(text string) string { return strings.ReplaceAll(text, "<no v
 
 // reach notes a place.
 func (t *tracing) reach(s site) {
+	met := &t.reached
 	if t.aside {
-		t.notes = append(t.notes, s)
-		return
+		met = &t.notes
 	}
-	if !slices.Contains(t.reached, s) {
-		t.reached = append(t.reached, s)
+	if !slices.Contains(*met, s) {
+		*met = append(*met, s)
 	}
 }
 

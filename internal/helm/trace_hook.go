@@ -101,7 +101,8 @@ func (h hooker) command(command *parse.CommandNode, free bool) {
 			if i == 0 {
 				alone = free
 			}
-			if !(isUnordered(called.Ident) && alone) && !(i == 0 && printsFine) {
+			fine := isUnordered(called.Ident) && alone || i == 0 && printsFine
+			if !fine {
 				h.call(called)
 			}
 			continue

@@ -29,8 +29,8 @@ type place struct {
 	mapper   meta.RESTMapper
 	revision int
 	upgrade  bool
-	// anyVersion says that the version of the cluster is made up, so that a chart
-	// need not fit it.
+	// anyVersion says that the capabilities of the cluster are made up, so that a
+	// chart need not fit its version.
 	anyVersion bool
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
@@ -58,7 +62,7 @@ func (s *site) waitForWidgets(t *testing.T, i int, served bool) {
 				return served, nil
 			}
 		}
-		return !served && err == nil, nil //nolint:nilerr // other tests come and go with kinds of their own
+		return !served && err == nil, nil // Kinds of other tests come and go.
 	})
 }
 
@@ -223,6 +227,19 @@ func TestAccCapabilities(t *testing.T) {
 	has(t, planned, "b/able")
 	w.expectEmptyPlan(t)
 
+	// To mark releases anew is no reason to deploy, whatever clusters can do by now.
+	w.configure(t, s.provider("", on, on, off), s.able("3"), strings.Replace(target("", "fleet_bundle.able.bundles"), `name = "all"`, `name = "renamed"`, 1))
+	planned, unknown = w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Errorf("the objects of a renamed target are not known: %q", unknown)
+	}
+	has(t, planned, "b/able")
+	revision := s.releases(t, 0)["able"].revision
+	applyPlan(t, planned)
+	if after := s.releases(t, 0)["able"].revision; after != revision {
+		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
+	}
+
 	// One that has lost it says so.
 	configure("4", off)
 	planned, _ = w.plannedObjects(t)
@@ -282,4 +299,76 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
+}
+
+// asked notes the requests to the API servers of a site.
+type asked struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (a *asked) note(cluster string) faulttest.Rule {
+	return func(request *http.Request) faulttest.Fault {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.paths = append(a.paths, cluster+" "+request.URL.Path)
+		return faulttest.Fault{}
+	}
+}
+
+// take answers how often each path of some was asked for since the last time.
+func (a *asked) take(paths ...string) map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := map[string]int{}
+	for _, path := range a.paths {
+		if slices.Contains(paths, path) {
+			counts[path]++
+		}
+	}
+	a.paths = nil
+	return counts
+}
+
+// Clusters are asked what they can do only where something could want to know, once
+// for each run, and those that the target does not have for nothing else.
+func TestAccCapabilitiesCostLittle(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	s, w := newSite(t, env), newWorkspace(t)
+	var seen asked
+	var entries []entry
+	for i, name := range []string{"a", "b"} {
+		if env.Cluster(i).Token() == "" {
+			t.Skip("the cluster of this context is not reached by a token")
+		}
+		proxy := faulttest.New(t, env.Cluster(i))
+		proxy.Set(seen.note(name))
+		entries = append(entries, entry{name: name, host: proxy.Host(), token: env.Cluster(i).Token(), authority: proxy.CACertificate()})
+	}
+	onlyA := strings.Replace(target("", "fleet_bundle.able.bundles"), "cluster_selector = { match_labels = { on = \"yes\" } }", "cluster_name = \"a\"", 1)
+	paths := []string{"a /version", "b /version", "a /apis", "b /apis", "b /api/v1/namespaces/kube-system"}
+
+	w.configure(t, s.clusters(entries), s.bundle("able", "1"), onlyA)
+	w.apply(t)
+	seen.take()
+	w.expectEmptyPlan(t)
+	plain := seen.take(paths...)
+	if plain["a /version"]+plain["b /version"]+plain["b /apis"] > 0 {
+		t.Errorf("clusters are asked although nothing depends on the answer: %v", plain)
+	}
+
+	w.configure(t, s.clusters(entries), s.able("1"), onlyA)
+	w.apply(t)
+	seen.take()
+	w.expectEmptyPlan(t)
+	want := map[string]int{"a /version": 1, "b /version": 1, "a /apis": plain["a /apis"], "b /apis": 1}
+	if want["a /apis"] == 0 {
+		want["a /apis"] = 1
+	}
+	if diff := cmp.Diff(want, seen.take(paths...)); diff != "" {
+		t.Errorf("requests of a plan (-want +got):\n%s", diff)
+	}
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
 }

@@ -53,7 +53,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	addFailures(diags, name, outcome)
 	addNotices(diags, name, outcome.Notices)
 	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
-	r.fleet.rememberAbilities(ctx, private, known.abilities, wanted, diags)
+	r.fleet.rememberAbilities(ctx, private, known.abilities, wanted, change.write, diags)
 	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
 
 	records := outcome.Records

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -194,23 +195,41 @@ func (f *fleet) abilities(ctx context.Context, known abilities, clusters []strin
 	return now
 }
 
-// rememberAbilities stores what the clusters of a target can do after an apply, if any
-// of its deployments could ask.
-func (f *fleet) rememberAbilities(ctx context.Context, private privateWriter, known abilities, wanted []target.Deployment, diags *diag.Diagnostics) {
-	var clusters []string
-	asked := false
-	for _, d := range wanted {
-		asks, err := f.charts.AsksCluster(d)
-		asked = asked || asks || err != nil
-		if !slices.Contains(clusters, d.Cluster) {
-			clusters = append(clusters, d.Cluster)
-		}
-	}
-	if !asked {
+// rememberAbilities stores what clusters can do after they were written to, if any
+// wanted deployment could ask.
+func (f *fleet) rememberAbilities(ctx context.Context, private privateWriter, known abilities, wanted, written []target.Deployment, diags *diag.Diagnostics) {
+	if !slices.ContainsFunc(wanted, f.asksCluster) {
 		abilities(nil).remember(ctx, known, private, diags)
 		return
 	}
+	var clusters []string
+	for _, d := range written {
+		clusters = append(clusters, d.Cluster)
+	}
+	slices.Sort(clusters)
+	clusters = slices.Compact(clusters)
 	f.abilities(ctx, known, clusters).remember(ctx, known, private, diags)
+}
+
+func (f *fleet) asksCluster(d target.Deployment) bool {
+	asks, err := f.charts.AsksCluster(d)
+	return asks || err != nil
+}
+
+// promise is what a plan says of the objects of a deployment that is written, nil if
+// they cannot be told. What is only marked anew keeps the objects that it has, and
+// those may be from a time when its cluster could do other things.
+func (f *fleet) promise(d target.Deployment, record deploy.Record, rendering release.Rendering) map[string]string {
+	marked := isAsWanted(d, record)
+	switch {
+	case f.clusters[d.Cluster].connectionUnknown:
+		return nil
+	case marked && len(record.Objects) > 0:
+		return record.Objects
+	case marked && f.asksCluster(d), rendering.Irreproducible != "":
+		return nil
+	}
+	return rendering.Hashes()
 }
 
 // unpinAfterKinds releases the deployments of a change from what their clusters could

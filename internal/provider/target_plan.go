@@ -293,12 +293,13 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
-		if rendering.Irreproducible != "" {
+		promised := r.fleet.promise(d, prior[keyOf(d)], rendering)
+		if promised == nil && rendering.Irreproducible != "" {
 			cause := openBecause(rendering.Irreproducible, rendering.AsksCluster, unpinned[keyOf(d)])
 			moody[cause] = append(moody[cause], d.Key())
 		}
-		if rendering.Irreproducible == "" && !r.fleet.clusters[d.Cluster].connectionUnknown {
-			objects[d.Key()] = hashesValue(rendering.Hashes())
+		if promised != nil {
+			objects[d.Key()] = hashesValue(promised)
 		}
 	}
 	addPlanFailures(diags, name, failures)
