@@ -24,7 +24,7 @@ import (
 func irreproducible() []string {
 	return []string{
 		"api-versions", "genca", "keys-unsorted", "kube-version", "lookup", "now", "password-hash",
-		"random", "release-facts", "tpl-now", "unused-random", "uuid",
+		"random", "random-unless-given", "release-facts", "tpl-now", "uuid",
 	}
 }
 
@@ -285,8 +285,9 @@ func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []stri
 	_, known := planned.Objects["a/"+r.name]
 	reason := ""
 	for _, warning := range warnings {
-		if _, text, found := strings.Cut(warning, "can give something else: "); found {
-			reason, _, _ = strings.Cut(text, ". Deployments:")
+		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {
+			_, detail, _ = strings.Cut(detail, ": ")
+			reason, _, _ = strings.Cut(detail, ". Deployments:")
 		}
 	}
 	switch wanted := r.Steps[i].Unknown; {
