@@ -33,6 +33,9 @@ type Request struct {
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
+	// Planned are the objects that were promised for deployments in Write, where any
+	// were: what is there already and has others is written again.
+	Planned map[Key]map[string]string
 	// Beside are the other wanted deployments: as they should be, or held. They are not
 	// written, but others can depend on them and share a rollout with them.
 	Beside []release.Step

@@ -436,3 +436,37 @@ func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
 		})
 	}
 }
+
+// A release that is as wanted but for its objects was rendered when its cluster could
+// do other things. What the plan has promised is made true.
+func TestApplyKeepsPromisedObjects(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-digest")
+	tests := map[string]struct {
+		planned map[string]string
+		did     []string
+	}{
+		"nothing promised":         {did: []string{"keep ns/web"}},
+		"what is there":            {planned: rendered(web).Hashes(), did: []string{"keep ns/web"}},
+		"other than what is there": {planned: map[string]string{"ConfigMap/ns/web": "other"}, did: []string{"keep ns/web", "upgrade ns/web"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			clusters["c1"].put(deployed(web))
+			asked := request(nil)
+			asked.Write = []target.Deployment{web}
+			if test.planned != nil {
+				asked.Planned = map[deploy.Key]map[string]string{key("c1", "web"): test.planned}
+			}
+			outcome := clusters.engine().Apply(t.Context(), asked)
+			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
+				t.Errorf("operations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}, outcome.Records); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -32,6 +32,8 @@ type Observer interface {
 	// Versions answers which revision of each object is there, "" for one that is
 	// not.
 	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)
+	// Capabilities answers what charts ask of the cluster.
+	Capabilities(ctx context.Context) (target.Capabilities, error)
 }
 
 // Writer changes a cluster.

@@ -67,6 +67,11 @@ func (g guarded) Versions(ctx context.Context, references []target.Reference) (v
 	return g.next.Versions(ctx, references)
 }
 
+func (g guarded) Capabilities(ctx context.Context) (found target.Capabilities, err error) {
+	defer catch("reading what the cluster can do", &err)
+	return g.next.Capabilities(ctx)
+}
+
 func (g guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	defer catch(to(action.Doing(), d.Namespace, d.Release), &err)
 	return g.next.Write(ctx, action, d, observed, w)

@@ -119,6 +119,13 @@ func (m *memory) Versions(ctx context.Context, references []target.Reference) (m
 	return versions, nil
 }
 
+func (m *memory) Capabilities(ctx context.Context) (target.Capabilities, error) {
+	if err := m.begin(ctx, "capabilities", ""); err != nil {
+		return target.Capabilities{}, err
+	}
+	return target.Capabilities{Version: "v1." + m.name}, nil
+}
+
 func (m *memory) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	key := release.Key(d.Namespace, d.Release)
 	if err := m.begin(ctx, action.String(), key); err != nil {

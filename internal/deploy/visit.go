@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -153,16 +154,20 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
 	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
+	if planned, promised := v.request.Planned[key]; err == nil && promised && !writes(action) && !maps.Equal(written.Rendering.Hashes(), planned) {
+		// It was deployed when its cluster could do other things.
+		action = release.Upgrade
+		written, err = v.seen.cluster.Write(ctx, action, d, &written.Observed, write)
+	}
 	if err != nil {
 		v.results.failed(key, action.Doing(), err, v.truth(ctx, d, prior, moved))
 		return nil
 	}
 	record := recordOf(d, written)
-	writes := action != release.Keep && action != release.Adopt
-	if !writes {
+	if !writes(action) {
 		record.Stored = prior.Stored
 	}
-	v.results.wrote(key, sighted{observed: written.Observed, stores: writes})
+	v.results.wrote(key, sighted{observed: written.Observed, stores: writes(action)})
 	if moved && !leavesOld {
 		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
 			// Under its old name the deployment counts as still to be moved, and
@@ -175,6 +180,9 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	v.results.succeeded(key, record)
 	return &record
 }
+
+// writes says whether an action makes a revision.
+func writes(action release.Action) bool { return action != release.Keep && action != release.Adopt }
 
 // pinned settles the digest of a deployment whose values come from objects that
 // nobody has looked at yet.

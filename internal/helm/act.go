@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,9 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 			return release.Written{}, err
 		}
 	}
+	if d.Capabilities != nil {
+		op.config.Capabilities = capabilitiesOf(*d.Capabilities)
+	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
 	op.records.until = time.Now().Add(w.Timeout)
@@ -50,7 +54,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
-		return c.install(ctx, op, d, w)
+		return c.brought(c.install(ctx, op, d, w))
 	case release.Recover:
 		if err := op.interrupt(d.Release, revision); err != nil {
 			return release.Written{}, err
@@ -58,13 +62,22 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		fallthrough
 	case release.Upgrade:
 		w.Mark.Revision = revision + 1
-		return c.upgrade(ctx, op, d, w)
+		return c.brought(c.upgrade(ctx, op, d, w))
 	case release.Keep, release.Adopt:
 		w.Mark.Revision = revision
 		return c.adopt(ctx, op, d, w)
 	case release.Uninstall:
 	}
 	return release.Written{}, fmt.Errorf("release %s cannot be written by the action %s", d.Release, action)
+}
+
+// brought looks whether what was written changes what the cluster can do. What comes
+// after it, as a bundle that depends on it, is to be rendered for that.
+func (c *Client) brought(written release.Written, err error) (release.Written, error) {
+	if slices.ContainsFunc(written.Rendering.Objects, func(o release.Object) bool { return o.Kind == crdKind || o.Kind == apiServiceKind }) {
+		c.forgetKinds()
+	}
+	return written, err
 }
 
 // install makes the first revision of a release.
@@ -229,7 +242,14 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
 	}
-	return fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(o.client.requests.withCause(err)))
+	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(o.client.requests.withCause(err)))
+	if d.Capabilities == nil {
+		return err
+	}
+	if gone := lost(*d.Capabilities, o.able); len(gone) > 0 {
+		err = &LostAPIsError{APIs: gone, Err: err}
+	}
+	return err
 }
 
 // written says what a record holds and whether its objects are ready.

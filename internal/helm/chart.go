@@ -3,6 +3,7 @@ package helm
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +26,8 @@ type Charts struct {
 	// kustomization cannot be rendered.
 	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
 
-	charts sync.Map // chartKey -> *chart.Chart
+	charts    sync.Map // chartKey -> *chart.Chart
+	mentioned sync.Map // chartKey -> mentions
 }
 
 // chartKey names everything of a deployment that its chart depends on.
@@ -86,8 +88,9 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	return copyChart(read), made, nil
 }
 
-// copyChart copies what Helm changes of a chart while it renders: metadata, values
-// and the tree of dependencies. Files are shared, as nothing ever changes them.
+// copyChart copies what Helm and templates can change of a chart while it renders:
+// metadata, values and the tree of dependencies. Files are shared, as nothing ever
+// changes them.
 func copyChart(original *chart.Chart) *chart.Chart {
 	copied := *original
 	if original.Metadata != nil {
@@ -97,6 +100,12 @@ func copyChart(original *chart.Chart) *chart.Chart {
 			wanted := *dependency
 			metadata.Dependencies[i] = &wanted
 		}
+		metadata.Maintainers = slices.Clone(metadata.Maintainers)
+		for i, maintainer := range metadata.Maintainers {
+			named := *maintainer
+			metadata.Maintainers[i] = &named
+		}
+		metadata.Annotations = maps.Clone(metadata.Annotations)
 		copied.Metadata = &metadata
 	}
 	if original.Values != nil {

@@ -48,7 +48,7 @@ func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
 	}
-	needed, err := r.neededNow(objects)
+	needed, err := r.neededNow(flatten(objects))
 	if err != nil || len(needed) == 0 {
 		return rendered, err
 	}

@@ -148,13 +148,10 @@ func manifestOf(secret *corev1.Secret) manifest {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
 	parsed, err := documents([]byte(text))
-	if err == nil {
-		parsed, err = members(parsed)
-	}
 	if err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
 	}
-	return manifest{objects: parsed}
+	return manifest{objects: flatten(parsed)}
 }
 
 // recordedManifest decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,

@@ -1,6 +1,9 @@
 package helm
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // ChartError says that the files of a bundle are no chart.
 type ChartError struct {
@@ -84,3 +87,22 @@ func (e *ReleaseNameError) Error() string {
 
 // Unwrap gives the cause.
 func (e *ReleaseNameError) Unwrap() error { return e.Err }
+
+// LostAPIsError says that an operation failed on a cluster that cannot do any more what
+// its release was rendered for.
+type LostAPIsError struct {
+	APIs []string
+	Err  error
+}
+
+func (e *LostAPIsError) Error() string {
+	const named = 5
+	more := ""
+	if len(e.APIs) > named {
+		more = fmt.Sprintf(" and %d more", len(e.APIs)-named)
+	}
+	return fmt.Sprintf("%v (since the plan looked at it, the cluster has lost %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
+}
+
+// Unwrap gives the cause.
+func (e *LostAPIsError) Unwrap() error { return e.Err }

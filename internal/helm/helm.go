@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -51,8 +52,8 @@ type Client struct {
 	waiter  Waiter
 	charts  *Charts
 
-	mu           sync.Mutex
-	capabilities *chartutil.Capabilities
+	mu    sync.Mutex
+	known *ability
 	// seen are the newest records that were ever listed.
 	seen map[string]release.Observed
 }
@@ -63,39 +64,22 @@ func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Chart
 	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}}
 }
 
-// Capabilities are what charts see as .Capabilities on this cluster.
-func (c *Client) Capabilities() (*chartutil.Capabilities, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.capabilities != nil {
-		return c.capabilities.Copy(), nil
-	}
-	discovery, err := c.getter.ToDiscoveryClient()
-	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
-	}
-	version, err := discovery.ServerVersion()
-	if err != nil {
-		return nil, fmt.Errorf("reading the version of the API server: %w", err)
-	}
-	apis, err := action.GetVersionSet(discovery)
-	if err != nil {
-		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
-	}
-	c.capabilities = &chartutil.Capabilities{
-		APIVersions: apis,
-		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
-		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
-	}
-	return c.capabilities.Copy(), nil
-}
-
 // forgetCapabilities makes the next operation read them again, after an
 // operation that may have brought new kinds.
 func (c *Client) forgetCapabilities() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.capabilities = nil
+	c.known = nil
+}
+
+// forgetKinds makes the next operation ask the cluster again.
+func (c *Client) forgetKinds() {
+	c.forgetCapabilities()
+	mapper, err := c.getter.ToRESTMapper()
+	if err != nil {
+		return // The next operation fails with it.
+	}
+	meta.MaybeResetRESTMapper(mapper)
 }
 
 // operation is what one Helm action on one namespace needs. Helm changes parts
@@ -105,10 +89,11 @@ type operation struct {
 	client   *kubeClient
 	records  *recordDriver
 	redactor *redactor
+	able     *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
 }
 
 func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
-	capabilities, err := c.Capabilities()
+	able, err := c.ability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,18 +114,19 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		ctx:       ctx,
 		waiter:    c.waiter,
 		requests:  noted,
-		validated: validatesFields(capabilities.KubeVersion),
+		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return c.renew(getter) },
 	}
 	return &operation{
 		client:   client,
 		records:  records,
 		redactor: secrets,
+		able:     able.capabilities,
 		config: &action.Configuration{
 			RESTClientGetter: c.getter,
 			KubeClient:       client,
 			Releases:         storage.Init(records),
-			Capabilities:     capabilities,
+			Capabilities:     able.capabilities.Copy(),
 			Log:              silent,
 			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
 		},

@@ -213,7 +213,11 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
 		}
 	}
-	return d.Secrets.Delete(key)
+	record, err := d.Secrets.Delete(key)
+	if errors.Is(err, driver.ErrReleaseNotFound) || apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // it went with its namespace, if that was one of the objects
+	}
+	return record, err
 }
 
 // Update changes a record. It says always the whole of it, so that it can be said

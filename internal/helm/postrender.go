@@ -76,7 +76,7 @@ func (keeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 }
 
 func keepCRDs(objects []*unstructured.Unstructured) {
-	for _, object := range objects {
+	for _, object := range flatten(objects) {
 		if object.GetKind() != crdKind {
 			continue
 		}

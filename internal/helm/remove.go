@@ -91,6 +91,7 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 	if err != nil {
 		return "", err
 	}
+	parsed = flatten(parsed)
 	listed := make([]release.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = identify(object, observed.Namespace)
@@ -113,6 +114,8 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 			return "", err
 		}
 		if known {
+			// Helm would leave it for a hook, which nothing in a manifest is.
+			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
 			left = append(left, object)
 		}
 	}

@@ -2,51 +2,53 @@ package helm
 
 import (
 	"fmt"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Render renders a deployment without a cluster. What it gives is what an
-// install gives, unless Irreproducible says otherwise: then templates read what
-// only the cluster or the moment can tell. The rendering is repeated with other
-// capabilities and as an upgrade, so that a difference shows whatever causes it.
-// A release that no cluster could store is a *TooLargeError.
+// Render renders a deployment without a cluster, with the capabilities that it has, or
+// with made-up ones if it has none. What it gives is what an install gives, unless
+// Irreproducible says otherwise: then templates read what only the cluster or the
+// moment can tell. A release that no cluster could store is a *TooLargeError.
 func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
-		name, version, err := c.Describe(d)
-		return release.Rendering{Chart: name, Version: version, Irreproducible: "its values come from " + sources[0].String() + " on the cluster"}, err
+		return c.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
-	first, err := c.renderWith(d, capabilitySets()[0].place())
+	p := places(d)[0]
+	first, err := c.renderWith(d, p)
 	if err != nil {
+		if excuse := c.excuse(d, err); excuse.cause != "" {
+			return c.described(d, excuse)
+		}
 		return release.Rendering{}, err
 	}
-	if err := c.checkSize(d, first, capabilitySets()[0].place()); err != nil {
+	if err := c.checkSize(d, first, p); err != nil {
 		return release.Rendering{}, err
 	}
 	listed, err := listObjects(first.objects, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	rendering := release.Rendering{
+	found := c.doubt(d, first)
+	return release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
-		Irreproducible: scan(first.chart, values(d)),
-	}
-	if rendering.Irreproducible != "" {
-		return rendering, nil
-	}
-	second, err := c.renderWith(d, capabilitySets()[1].place())
-	if err != nil || !equality.Semantic.DeepEqual(first.objects, second.objects) {
-		rendering.Irreproducible = "its templates give another result on another cluster"
-	}
-	return rendering, nil
+		Irreproducible: found.cause,
+		AsksCluster:    found.asks,
+	}, nil
+}
+
+// described is the rendering of a deployment whose objects cannot be told.
+func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, error) {
+	name, version, err := c.Describe(d)
+	return release.Rendering{Chart: name, Version: version, Irreproducible: why.cause, AsksCluster: why.asks}, err
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version,
@@ -86,35 +88,28 @@ func (c *Charts) Describe(d target.Deployment) (name, version string, err error)
 	return loaded.Name(), loaded.Metadata.Version, nil
 }
 
-// capabilitySet is one answer to what charts ask of a cluster.
-type capabilitySet struct {
-	kubeVersion chartutil.KubeVersion
-	apiVersions chartutil.VersionSet
-	upgrade     bool
-}
-
-// capabilitySets differ in everything a chart can ask for.
-func capabilitySets() [2]capabilitySet {
-	return [2]capabilitySet{
-		{kubeVersion: chartutil.DefaultCapabilities.KubeVersion},
-		{
-			kubeVersion: chartutil.KubeVersion{Version: "v1.99.9", Major: "1", Minor: "99"},
-			apiVersions: chartutil.VersionSet{
-				"monitoring.coreos.com/v1", "cert-manager.io/v1", "gateway.networking.k8s.io/v1",
-				"security.openshift.io/v1", "autoscaling.k8s.io/v1", "policy/v1beta1", "batch/v1beta1",
-			},
-			upgrade: true,
-		},
+// places are where a deployment is rendered to find out whether it comes out alike:
+// as the first revision and as a later one and, if it has no capabilities, on clusters
+// that differ in everything a chart can ask for.
+func places(d target.Deployment) [2]place {
+	const later = 7
+	if d.Capabilities != nil {
+		return [2]place{
+			{capabilities: capabilitiesOf(*d.Capabilities), revision: 1},
+			{capabilities: capabilitiesOf(*d.Capabilities), revision: later, upgrade: true},
+		}
 	}
-}
-
-// place is a cluster with these capabilities. Whether a chart fits the version of a
-// cluster shows when it is installed.
-func (s capabilitySet) place() place {
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = s.kubeVersion
-	capabilities.APIVersions = append(capabilities.APIVersions, s.apiVersions...)
-	return place{capabilities: capabilities, revision: 1, upgrade: s.upgrade, anyVersion: true}
+	other := chartutil.DefaultCapabilities.Copy()
+	other.KubeVersion = chartutil.KubeVersion{Version: "v1.99.9", Major: "1", Minor: "99"}
+	other.APIVersions = append(slices.Clone(other.APIVersions),
+		"monitoring.coreos.com/v1", "cert-manager.io/v1", "gateway.networking.k8s.io/v1",
+		"security.openshift.io/v1", "autoscaling.k8s.io/v1", "policy/v1beta1", "batch/v1beta1")
+	// Whether a chart fits the version of a cluster that is not known shows when it is
+	// installed.
+	return [2]place{
+		{capabilities: chartutil.DefaultCapabilities.Copy(), revision: 1, anyVersion: true},
+		{capabilities: other, revision: later, upgrade: true, anyVersion: true},
+	}
 }
 
 // renderWith renders the objects that stand in the manifest of a release.
@@ -123,11 +118,16 @@ func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
+	return applied(d, made), nil
+}
+
+// applied leaves out what does not stand in the manifest.
+func applied(d target.Deployment, made rendered) rendered {
 	made.objects, _ = split(made.objects)
 	if !d.Options.DeleteCRDResources {
 		keepCRDs(made.objects)
 	}
-	return made, nil
+	return made
 }
 
 // split takes hooks apart, as Helm does.

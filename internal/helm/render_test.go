@@ -2,7 +2,6 @@ package helm_test
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -212,52 +211,6 @@ func TestOverlays(t *testing.T) {
 			}
 			if diff := cmp.Diff(want.Hashes(), got.Hashes()); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestIrreproducible(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		template string
-		values   map[string]any
-		files    map[string]string
-		want     string // "" for a chart that always renders alike
-	}{
-		"plain":                  {template: `{{ .Values.now }}{{ .Release.Name }}{{ "now" }}{{/* now */}}`, values: map[string]any{"now": "x"}},
-		"clock":                  {template: `{{ now | quote }}`, want: "now"},
-		"random":                 {template: `{{ randAlphaNum 5 }}`, want: "randAlphaNum"},
-		"certificate":            {template: `{{ $ca := genCA "x" 1 }}{{ $ca.Cert | b64enc }}`, want: "genCA"},
-		"cluster":                {template: `{{ lookup "v1" "Secret" "" "" | len }}`, want: "lookup"},
-		"in a branch not taken":  {template: `{{ if .Values.on }}{{ uuidv4 }}{{ end }}`, want: "uuidv4"},
-		"in parentheses":         {template: `{{ printf "%s" (now | date "2006") }}`, want: "now"},
-		"capabilities":           {template: `{{ .Capabilities.KubeVersion.Minor }}`, want: "Capabilities"},
-		"capabilities by index":  {template: `{{ (index . "Capabilities").KubeVersion.Minor }}`, want: "Capabilities"},
-		"revision from the root": {template: `{{ $.Release.Revision }}`, want: "Revision"},
-		"first install":          {template: `{{ if .Release.IsInstall }}a{{ end }}`, want: "IsInstall"},
-		"map order":              {template: `{{ keys .Values | join "," }}`, want: "keys"},
-		"everything at once":     {template: `{{ toYaml . | sha256sum }}`, want: "another cluster"},
-		"value not run":          {template: `{{ .Values.text | quote }}`, values: map[string]any{"text": "{{ now }}"}},
-		"value run by tpl":       {template: `{{ tpl .Values.text . }}`, values: map[string]any{"text": "{{ now }}"}, want: "now"},
-		"value run by tpl, fine": {template: `{{ tpl .Values.text . }}`, values: map[string]any{"text": "{{ .Release.Name }}"}},
-		"file run by tpl":        {template: `{{ tpl (.Files.Get "f.txt") . }}`, files: map[string]string{"f.txt": "{{ uuidv4 }}"}, want: "uuidv4"},
-		"in a subchart": {
-			template: `x`, want: "randAlpha",
-			files: map[string]string{"charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/sub/templates/_h.tpl": `{{ define "h" }}{{ randAlpha 3 }}{{ end }}`},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			files := map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "'x'") + "  t: |\n    " + test.template + "\n"}
-			maps.Copy(files, test.files)
-			rendering, err := new(helm.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{Values: test.values} }))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (test.want == "") != (rendering.Irreproducible == "") || !strings.Contains(rendering.Irreproducible, test.want) {
-				t.Errorf("got %q, want it to name %q", rendering.Irreproducible, test.want)
 			}
 		})
 	}

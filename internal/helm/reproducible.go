@@ -1,171 +1,121 @@
 package helm
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-	"text/template/parse"
+	"errors"
+	"runtime"
 
-	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// isMoody says whether a template function can answer differently for the same
-// chart and values: it reads a clock, a random source, the network or the
-// cluster, or walks a map in Go's random order.
-func isMoody(function string) bool {
-	switch function {
-	case "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
-		"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate",
-		"shuffle", "uuidv4", "bcrypt", "htpasswd", "encryptAES", "buildCustomCert",
-		"getHostByName", "lookup", "keys", "values":
-		return true
-	}
-	return strings.HasPrefix(function, "rand") || (strings.HasPrefix(function, "gen") && len(function) > len("gen"))
+// traced is a deployment as a tracing renders it.
+type traced struct {
+	*tracing
+
+	objects rendered
+	err     error
 }
 
-// isLive says whether a name below the template's root depends on the cluster
-// or on what was released before.
-func isLive(field string) bool {
-	switch field {
-	case "Capabilities", "Revision", "IsInstall", "IsUpgrade":
-		return true
-	}
-	return false
+// doubt is why a rendering can differ from another one of the same deployment; zero
+// when it cannot.
+type doubt struct {
+	cause string
+	// asks says that nothing is missing but what the cluster can do.
+	asks bool
 }
 
-// scan looks through the templates of a chart and its subcharts for what can
-// give another answer on another day or on another cluster, and names the first
-// such thing. With tpl, templates can stand in values and files too.
-func scan(c *chart.Chart, values map[string]any) string {
-	found := &finding{}
-	for _, file := range filesOf(c, func(c *chart.Chart) []*chart.File { return c.Templates }) {
-		found.inspect("template "+file.Name, string(file.Data))
+// trace renders a deployment and notes what its templates reach.
+func (c *Charts) trace(d target.Deployment, p place) traced {
+	result := traced{tracing: &tracing{}}
+	loaded, made, err := c.load(d)
+	if err != nil {
+		result.err = err
+		return result
 	}
-	if !found.usesTpl {
-		return found.reason
+	values, err := renderValues(d, loaded, p)
+	if err != nil {
+		result.err = err
+		return result
 	}
-	found.inspectValue("values", values)
-	found.inspectValue("values of the chart", c.Values)
-	for _, file := range filesOf(c, func(c *chart.Chart) []*chart.File { return c.Files }) {
-		found.inspectQuoted(file.Name, string(file.Data))
+	result.tracing, result.err = trace(loaded, values, p, !helmOptions(d).DisableDNS)
+	if result.err != nil {
+		return result
 	}
-	return found.reason
+	if result.objects, result.err = c.assemble(d, made, loaded, result.files, p); result.err == nil {
+		result.objects = applied(d, result.objects)
+	}
+	return result
 }
 
-func filesOf(c *chart.Chart, of func(*chart.Chart) []*chart.File) []*chart.File {
-	files := slices.Clone(of(c))
-	for _, dependency := range c.Dependencies() {
-		files = append(files, filesOf(dependency, of)...)
+// doubt looks for what can make another rendering of a deployment differ from the
+// first one.
+func (c *Charts) doubt(d target.Deployment, first rendered) doubt {
+	// The addresses of what both work on differ as long as both are there, and show
+	// should a template print them.
+	defer runtime.KeepAlive(first.chart)
+	places := places(d)
+	later := c.trace(d, places[1])
+	if found := later.doubt(d); found.cause != "" {
+		return found
 	}
-	return files
+	asks, isAsked := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
+	switch {
+	case later.gives(first) && !isAsked:
+		return doubt{}
+	case isAsked && !later.gives(first):
+		return doubt{cause: asks.String()}
+	case !isAsked:
+		return doubt{cause: "its templates give another result on another cluster, or for another revision"}
+	}
+	// Both answers to whether it is the first revision give the same objects. What
+	// else the other one makes templates read has to be seen, too.
+	sooner := c.trace(d, places[0])
+	if found := sooner.doubt(d); found.cause != "" {
+		return found
+	}
+	if !sooner.gives(first) {
+		return doubt{cause: asks.String()}
+	}
+	return doubt{}
 }
 
-// finding collects what a scan meets.
-type finding struct {
-	reason  string
-	usesTpl bool
+// gives says whether a tracing came to the same objects.
+func (t traced) gives(objects rendered) bool {
+	return t.err == nil && equality.Semantic.DeepEqual(objects.objects, t.objects.objects)
 }
 
-// note keeps the first reason only.
-func (f *finding) note(place, reason string) {
-	if f.reason == "" {
-		f.reason = place + " uses " + reason
+// doubt is what a tracing has met that can answer differently.
+func (t traced) doubt(d target.Deployment) doubt {
+	found, moody := t.first(func(what string) bool { return isMoody(what) || isHistory(fieldOf(what)) })
+	if moody {
+		return doubt{cause: found.String()}
 	}
+	if d.Capabilities != nil {
+		return doubt{}
+	}
+	if found, asks := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField }); asks {
+		return doubt{cause: found.String(), asks: true}
+	}
+	if found, asks := t.first(func(what string) bool { return what == peekedField }); asks {
+		return doubt{cause: found.String(), asks: true}
+	}
+	return doubt{}
 }
 
-// inspectValue looks at the strings inside a value that tpl could run.
-func (f *finding) inspectValue(place string, value any) {
-	switch value := value.(type) {
-	case string:
-		f.inspectQuoted(place, value)
-	case map[string]any:
-		for _, item := range value {
-			f.inspectValue(place, item)
-		}
-	case []any:
-		for _, item := range value {
-			f.inspectValue(place, item)
-		}
+// excuse says what a rendering that failed depended on; zero if it fails everywhere
+// and always. A cluster that a chart does not fit costs one deployment, and not the
+// plan.
+func (c *Charts) excuse(d target.Deployment, failure error) doubt {
+	if unfit, ok := errors.AsType[*KubeVersionError](failure); ok {
+		return doubt{cause: unfit.Error()}
 	}
-}
-
-// inspectQuoted looks at text that is a template only if tpl runs it.
-func (f *finding) inspectQuoted(place, text string) {
-	if strings.Contains(text, "{{") {
-		f.inspect(place+", which tpl can run,", text)
+	failed := c.trace(d, places(d)[0])
+	if found := failed.doubt(d); found.cause != "" {
+		return found
 	}
-}
-
-func (f *finding) inspect(place, text string) {
-	tree := parse.New(place)
-	tree.Mode = parse.SkipFuncCheck
-	trees := map[string]*parse.Tree{}
-	if _, err := tree.Parse(text, "{{", "}}", trees); err != nil {
-		// Rendering reports the error if it matters.
-		f.note(place, fmt.Sprintf("syntax that cannot be read (%v)", err))
-		return
+	if found, ok := failed.first(func(what string) bool { return isLive(fieldOf(what)) }); ok {
+		return doubt{cause: found.String() + ", and fails: " + failure.Error()}
 	}
-	for _, tree := range trees {
-		f.walk(place, tree.Root)
-	}
-}
-
-func (f *finding) walk(place string, node parse.Node) {
-	switch node := node.(type) {
-	case *parse.ListNode:
-		if node == nil {
-			return
-		}
-		for _, child := range node.Nodes {
-			f.walk(place, child)
-		}
-	case *parse.ActionNode:
-		f.walk(place, node.Pipe)
-	case *parse.IfNode:
-		f.walkBranch(place, &node.BranchNode)
-	case *parse.RangeNode:
-		f.walkBranch(place, &node.BranchNode)
-	case *parse.WithNode:
-		f.walkBranch(place, &node.BranchNode)
-	case *parse.TemplateNode:
-		f.walk(place, node.Pipe)
-	case *parse.PipeNode:
-		if node == nil {
-			return
-		}
-		for _, command := range node.Cmds {
-			for _, argument := range command.Args {
-				f.walk(place, argument)
-			}
-		}
-	case *parse.ChainNode:
-		f.walk(place, node.Node)
-		f.names(place, node.Field)
-	case *parse.FieldNode:
-		f.names(place, node.Ident)
-	case *parse.VariableNode:
-		f.names(place, node.Ident[1:])
-	case *parse.StringNode:
-		// index . "Capabilities" reads the same field.
-		f.names(place, []string{node.Text})
-	case *parse.IdentifierNode:
-		f.usesTpl = f.usesTpl || node.Ident == "tpl"
-		if isMoody(node.Ident) {
-			f.note(place, node.Ident)
-		}
-	}
-}
-
-func (f *finding) walkBranch(place string, branch *parse.BranchNode) {
-	f.walk(place, branch.Pipe)
-	f.walk(place, branch.List)
-	f.walk(place, branch.ElseList)
-}
-
-func (f *finding) names(place string, fields []string) {
-	for _, field := range fields {
-		if isLive(field) {
-			f.note(place, "."+field)
-		}
-	}
+	return doubt{}
 }

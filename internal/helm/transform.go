@@ -5,12 +5,14 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -27,8 +29,8 @@ type place struct {
 	mapper   meta.RESTMapper
 	revision int
 	upgrade  bool
-	// anyVersion says that the version of the cluster is made up, so that a chart
-	// need not fit it.
+	// anyVersion says that the capabilities of the cluster are made up, so that a
+	// chart need not fit its version.
 	anyVersion bool
 }
 
@@ -45,7 +47,16 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	objects, err := runTemplates(d, loaded, p)
+	files, err := runTemplates(d, loaded, p)
+	if err != nil {
+		return rendered{}, err
+	}
+	return c.assemble(d, made, loaded, files, p)
+}
+
+// assemble makes the objects of a deployment from what its templates gave.
+func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, files map[string]string, p place) (rendered, error) {
+	objects, err := renderedObjects(d, files)
 	if err != nil {
 		return rendered{}, err
 	}
@@ -55,6 +66,7 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 		}
 	}
 	if d.Options.Namespace != "" {
+		objects = flatten(objects)
 		if err := (namespacer{namespace: d.Namespace, mapper: p.mapper}).move(objects); err != nil {
 			return rendered{}, err
 		}
@@ -83,7 +95,26 @@ func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
 }
 
 // runTemplates renders a chart, with the values of the deployment.
-func runTemplates(d target.Deployment, loaded *chart.Chart, p place) ([]*unstructured.Unstructured, error) {
+func runTemplates(d target.Deployment, loaded *chart.Chart, p place) (map[string]string, error) {
+	values, err := renderValues(d, loaded, p)
+	if err != nil {
+		return nil, err
+	}
+	runner := engine.Engine{}
+	if p.config != nil {
+		runner = engine.New(p.config)
+	}
+	runner.EnableDNS = !helmOptions(d).DisableDNS
+	files, err := runner.Render(loaded, values)
+	if err != nil {
+		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
+	}
+	return files, nil
+}
+
+// renderValues are what the templates of a chart are run with. Subcharts that are not
+// enabled leave the chart.
+func renderValues(d target.Deployment, loaded *chart.Chart, p place) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
 		return nil, &ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
 	}
@@ -97,36 +128,43 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p place) ([]*unstruc
 	options := chartutil.ReleaseOptions{
 		Name: d.Release, Namespace: d.Namespace, Revision: p.revision, IsInstall: !p.upgrade, IsUpgrade: p.upgrade,
 	}
-	context, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
+	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
 	if err != nil {
 		return nil, &SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}
-	runner := engine.Engine{}
-	if p.config != nil {
-		runner = engine.New(p.config)
-	}
-	runner.EnableDNS = !helmOptions(d).DisableDNS
-	files, err := runner.Render(loaded, context)
-	if err != nil {
-		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
-	}
-	return renderedObjects(d, files)
+	return made, nil
 }
 
 // renderedObjects are what the templates of a chart gave, hooks as well.
 func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasPrefix(path.Base(name), "_") || path.Base(name) == "NOTES.txt" {
+		// What Helm leaves out (helm.sh/helm/v3, pkg/action/action.go, renderResources).
+		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		found, err := documents([]byte(files[name]))
-		if err != nil {
-			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+		for _, document := range parted(files[name]) {
+			found, err := documents([]byte(document))
+			if err != nil {
+				return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+			}
+			objects = append(objects, found...)
 		}
-		objects = append(objects, found...)
 	}
 	return objects, nil
+}
+
+// parted are the documents of a rendered file as Helm finds them, who lets one begin
+// behind its separator.
+func parted(file string) []string {
+	found := releaseutil.SplitManifests(file)
+	names := slices.Collect(maps.Keys(found))
+	sort.Sort(releaseutil.BySplitManifestsOrder(names))
+	documents := make([]string, len(names))
+	for i, name := range names {
+		documents[i] = found[name]
+	}
+	return documents
 }
 
 // kustomized puts objects through the kustomization of the bundle.

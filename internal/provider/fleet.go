@@ -223,6 +223,11 @@ func (c *clusterClient) Versions(ctx context.Context, references []target.Refere
 	return versions, kube.Classify(c.name, err)
 }
 
+func (c *clusterClient) Capabilities(ctx context.Context) (target.Capabilities, error) {
+	found, err := c.helm.Capabilities(ctx)
+	return found, kube.Classify(c.name, err)
+}
+
 func (c *clusterClient) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	acting, err := c.as(w.Mark.Terms.ServiceAccount)
 	if err != nil {

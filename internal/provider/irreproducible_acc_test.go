@@ -25,7 +25,7 @@ resource "fleet_bundle" "moody" {
 }
 `, s.namespace), target("", "fleet_bundle.moody.bundles"))
 	plan := unwrapped(w.run(t, "plan"))
-	for _, want := range []string{"objects are known only after the apply", "templates/pass.yaml uses randAlphaNum", "a/moody"} {
+	for _, want := range []string{"objects are known only after the apply", "template templates/pass.yaml:6 uses randAlphaNum", "a/moody"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, plan)
 		}

@@ -27,7 +27,10 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
 		return false
 	}
+	known.abilities.pin(wanted)
 	change := compare(wanted, prior, plan.remarks(before))
+	r.fleet.unpinAfterKinds(change)
+	plan.unpinUnplanned(change.write)
 	counts := change.counts()
 	change.remove = r.forgetMissing(name, change.remove, diags)
 	addPlanFailures(diags, name, change.faults)
@@ -39,7 +42,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
 		HandOver: r.fleet.handOver(name),
-		Write:    change.write, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
+		Write:    change.write, Planned: planned, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})
 	warnHandedOver(name, outcome.HandedOver, diags)
@@ -50,6 +53,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	addFailures(diags, name, outcome)
 	addNotices(diags, name, outcome.Notices)
 	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
+	r.fleet.rememberAbilities(ctx, private, known.abilities, wanted, change.write, diags)
 	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
 
 	records := outcome.Records

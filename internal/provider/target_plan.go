@@ -69,6 +69,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	} else {
 		leg.Wanted = releasesOf(wanted)
 		if !creating {
+			readAbilities(ctx, req.Private, &resp.Diagnostics).pin(wanted)
 			if !prior.Name.Equal(plan.Name) {
 				r.fleet.claims.drop(prior.Name.ValueString())
 			}
@@ -280,6 +281,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
 		objects[key.String()] = hashesValue(record.Objects)
 	}
+	unpinned := r.fleet.unpinAfterKinds(compared)
 	var failures []deploy.Failure
 	moody := map[string][]string{}
 	renderings := map[deploy.Key]release.Rendering{}
@@ -292,11 +294,13 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
-		if rendering.Irreproducible != "" {
-			moody[rendering.Irreproducible] = append(moody[rendering.Irreproducible], d.Key())
+		promised := r.fleet.promise(d, prior[keyOf(d)], rendering)
+		if promised == nil && rendering.Irreproducible != "" {
+			cause := openBecause(rendering.Irreproducible, rendering.AsksCluster, unpinned[keyOf(d)])
+			moody[cause] = append(moody[cause], d.Key())
 		}
-		if rendering.Irreproducible == "" && !r.fleet.clusters[d.Cluster].connectionUnknown {
-			objects[d.Key()] = hashesValue(rendering.Hashes())
+		if promised != nil {
+			objects[d.Key()] = hashesValue(promised)
 		}
 	}
 	addPlanFailures(diags, name, failures)
@@ -331,7 +335,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 func warnIrreproducible(name string, causes map[string][]string, diags *diag.Diagnostics) {
 	for _, cause := range slices.Sorted(maps.Keys(causes)) {
 		diags.AddWarning("Target "+name+": objects are known only after the apply",
-			"Rendered again, or on the cluster, this chart can give something else: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
+			"What these charts give is decided only then: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
 				"\n\nTheir hashes in objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
 	}
 }

@@ -22,6 +22,7 @@ type remembered struct {
 	versions    versions
 	uids        map[string]string // identities of clusters
 	connections connections
+	abilities   abilities
 	needs       map[string][]string // the bundles that each bundle was deployed after
 }
 
@@ -30,6 +31,7 @@ func readRemembered(ctx context.Context, private privateReader, diags *diag.Diag
 		versions:    readVersions(ctx, private, diags),
 		uids:        readClusters(ctx, private, diags),
 		connections: readConnections(ctx, private, diags),
+		abilities:   readAbilities(ctx, private, diags),
 		needs:       readNeeds(ctx, private, diags),
 	}
 }

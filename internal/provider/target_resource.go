@@ -132,7 +132,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Computed:    true,
 				ElementType: objectsType(),
 				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
-					"Secrets show a hash of the deployment instead. Unknown while planning where a chart can render differently tomorrow or on another cluster.",
+					"Secrets show a hash of the deployment instead. Unknown while planning where what a chart gives can differ by then; a warning says why, see [How to trust a plan](../guides/plans.md).",
 			},
 			"summary": schema.StringAttribute{
 				Computed: true,
@@ -208,6 +208,8 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
+	known := readAbilities(ctx, req.Private, &resp.Diagnostics)
+	abilities := r.fleet.lookAtAbilities(ctx, known)
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
 	logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
@@ -219,6 +221,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
 	r.fleet.rememberConnections(ctx, readConnections(ctx, req.Private, &resp.Diagnostics), resp.Private, records, &resp.Diagnostics)
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
+	abilities().remember(ctx, known, resp.Private, &resp.Diagnostics)
 	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
 	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
 	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {

@@ -39,6 +39,9 @@ type Rendering struct {
 	// Irreproducible names what makes another rendering differ, such as a
 	// template function that reads the clock; "" when nothing does.
 	Irreproducible string
+	// AsksCluster says that it does so only because it is not known what the cluster
+	// can do.
+	AsksCluster bool
 }
 
 // Hashes maps the key of each object to its hash. Objects with equal keys, as

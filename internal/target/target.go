@@ -56,6 +56,10 @@ type Deployment struct {
 	// Unpinned says that Digest does not cover the objects that values come from,
 	// because their versions are not known yet.
 	Unpinned bool
+	// Capabilities are those that the chart is rendered with, nil for those that the
+	// cluster has at that moment. Digest does not cover them: another version of the
+	// cluster is no reason to deploy.
+	Capabilities *Capabilities
 	// Bundle is shared by all deployments of it and must not be changed.
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.

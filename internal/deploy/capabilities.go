@@ -1,0 +1,44 @@
+package deploy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Capabilities asks clusters what they can do. Those that do not answer before ctx ends
+// are missing in the answer; the caller learns of them by Observe.
+func (e *Engine) Capabilities(ctx context.Context, clusters []string) map[string]target.Capabilities {
+	var (
+		mu      sync.Mutex
+		looking sync.WaitGroup
+	)
+	found := map[string]target.Capabilities{}
+	for _, name := range clusters {
+		looking.Go(func() {
+			answered, err := e.capabilities(ctx, name)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = answered
+		})
+	}
+	looking.Wait()
+	return found
+}
+
+func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabilities, error) {
+	cluster, err := e.clusters(name)
+	if err != nil {
+		return target.Capabilities{}, err
+	}
+	done, err := e.slot(ctx)
+	if err != nil {
+		return target.Capabilities{}, err
+	}
+	defer done()
+	return cluster.Capabilities(ctx)
+}

@@ -1,0 +1,141 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// ability is what a cluster answered when it was asked for its capabilities.
+type ability struct {
+	capabilities *chartutil.Capabilities
+	silent       []string // API versions that did not say which kinds they have
+}
+
+// discovered is one answer of discovery.
+type discovered struct {
+	discovery.ServerResourcesInterface
+
+	groups    []*metav1.APIGroup
+	resources []*metav1.APIResourceList
+	err       error
+}
+
+func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return d.groups, d.resources, d.err
+}
+
+// ability asks the cluster once.
+func (c *Client) ability(ctx context.Context) (*ability, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known != nil {
+		return c.known, nil
+	}
+	client, err := c.getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	asked := discovery.ToDiscoveryInterfaceWithContext(client)
+	version, err := asked.ServerVersionWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	found := discovered{ServerResourcesInterface: client}
+	found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
+	apis, err := action.GetVersionSet(found)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
+	}
+	slices.Sort(apis) // Charts can show them, and Helm gives them in no order.
+	known := &ability{capabilities: &chartutil.Capabilities{
+		APIVersions: apis,
+		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+	}}
+	failed, _ := discovery.GroupDiscoveryFailedErrorGroups(found.err)
+	for group := range failed {
+		known.silent = append(known.silent, group.String())
+	}
+	slices.Sort(known.silent)
+	c.known = known
+	return known, nil
+}
+
+// Capabilities are what charts see as .Capabilities on this cluster.
+func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
+	known, err := c.ability(ctx)
+	if err != nil {
+		return target.Capabilities{}, err
+	}
+	version := known.capabilities.KubeVersion
+	return target.Capabilities{
+		Version: version.Version, Major: version.Major, Minor: version.Minor,
+		APIs: slices.Clone(known.capabilities.APIVersions), Silent: known.silent,
+	}, nil
+}
+
+// capabilitiesOf is what a chart is rendered with.
+func capabilitiesOf(c target.Capabilities) *chartutil.Capabilities {
+	return &chartutil.Capabilities{
+		APIVersions: slices.Clone(c.APIs),
+		KubeVersion: chartutil.KubeVersion{Version: c.Version, Major: c.Major, Minor: c.Minor},
+		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+	}
+}
+
+// lost names API versions that were there before and are not any more.
+func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
+	var names []string
+	for _, api := range before.APIs {
+		ofOneThatIsLost := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(api, name+"/") })
+		if !now.APIVersions.Has(api) && !ofOneThatIsLost {
+			names = append(names, api)
+		}
+	}
+	return names
+}
+
+// watchedCapabilities tell when a template reads them by another way than their name,
+// such as a loop over everything that it is given. What it is given back is of the
+// types that Helm gives.
+type watchedCapabilities struct {
+	of   *chartutil.Capabilities
+	note func()
+}
+
+// KubeVersion is the version of Kubernetes.
+func (w watchedCapabilities) KubeVersion() *chartutil.KubeVersion {
+	w.note()
+	return &w.of.KubeVersion
+}
+
+// APIVersions are the API versions of the cluster.
+func (w watchedCapabilities) APIVersions() chartutil.VersionSet {
+	w.note()
+	return w.of.APIVersions
+}
+
+// HelmVersion is that of the SDK in this program, and no matter of the cluster.
+func (w watchedCapabilities) HelmVersion() any { return w.of.HelmVersion }
+
+// MarshalJSON is what toYaml and toJson call.
+func (w watchedCapabilities) MarshalJSON() ([]byte, error) {
+	w.note()
+	return json.Marshal(w.of)
+}
+
+// String is what printing calls.
+func (w watchedCapabilities) String() string {
+	w.note()
+	return fmt.Sprint(*w.of)
+}

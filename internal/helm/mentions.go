@@ -1,0 +1,86 @@
+package helm
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// mentions are words in a chart. They are found in no time, and say what a chart could
+// do and not what it does.
+type mentions struct {
+	capabilities bool
+	kinds        bool
+}
+
+// AsksCluster says whether a deployment could depend on what its cluster can do: its
+// chart, or a value that it could run as a template, has the word in it, or it wants
+// some version of Kubernetes.
+func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
+	found, err := c.mentions(d)
+	return found.capabilities || valueMentions(helmOptions(d).Values), err
+}
+
+// BringsKinds says whether a deployment could change what its cluster can do.
+func (c *Charts) BringsKinds(d target.Deployment) (bool, error) {
+	found, err := c.mentions(d)
+	return found.kinds, err
+}
+
+func (c *Charts) mentions(d target.Deployment) (mentions, error) {
+	made, err := styleOf(d)
+	if err != nil {
+		return mentions{}, err
+	}
+	key := chartKey{content: d.Bundle.ContentOf(d.Options.Helm), style: made, overlays: strings.Join(overlays(d), "\n")}
+	if kept, ok := c.mentioned.Load(key); ok {
+		if found, ok := kept.(mentions); ok {
+			return found, nil
+		}
+	}
+	loaded, _, err := c.load(d)
+	if err != nil {
+		return mentions{}, err
+	}
+	var found mentions
+	found.read(loaded)
+	c.mentioned.Store(key, found)
+	return found, nil
+}
+
+func (m *mentions) read(c *chart.Chart) {
+	m.capabilities = m.capabilities || c.Metadata.KubeVersion != "" || valueMentions(c.Values)
+	for _, files := range [][]*chart.File{c.Templates, c.Files} {
+		for _, file := range files {
+			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesField))
+			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(crdKind)) || bytes.Contains(file.Data, []byte(apiServiceKind))
+		}
+	}
+	m.kinds = m.kinds || len(c.CRDObjects()) > 0
+	for _, child := range c.Dependencies() {
+		m.read(child)
+	}
+}
+
+// apiServiceKind hands a group of APIs to a server in the cluster.
+const apiServiceKind = "APIService"
+
+func valueMentions(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, capabilitiesField)
+	case map[string]any:
+		for _, item := range value {
+			if valueMentions(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, valueMentions)
+	}
+	return false
+}

@@ -1,0 +1,284 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// tracing is a rendering of a chart that notes what its templates reach. It runs them
+// as Helm does (helm.sh/helm/v3/pkg/engine), which lets nobody look on.
+//
+// A rendering that reaches nothing that can answer differently goes the same way
+// tomorrow and on another machine, and gives the same: what stands in a branch that
+// is not taken, in a partial that nothing includes or in a text that tpl does not run
+// does not count. That its output is Helm's is for the caller to compare.
+type tracing struct {
+	// files are the outputs of templates by name.
+	files map[string]string
+	// reached are the places that count, in the order in which they were first met.
+	reached []site
+
+	templates *template.Template
+	functions template.FuncMap
+	texts     map[string]string // of files, by name
+	walked    map[*parse.Tree]bool
+	dns       bool
+	hooks     int
+	aside     bool // NOTES.txt is run, whose output is not applied.
+	mutated   bool // It has changed what other templates may read.
+	notes     []site
+}
+
+// peeked is the place of templates that read capabilities by another way than their
+// name.
+func peeked() site { return site{what: peekedField} }
+
+const peekedField = "." + capabilitiesField + " in a roundabout way"
+
+// site is a place in a template.
+type site struct {
+	file string // "" for a text that tpl runs
+	line int
+	what string // a function, or a field below the root
+}
+
+func (s site) String() string {
+	switch {
+	case s == peeked():
+		return "a template reads " + s.what
+	case s.file == "":
+		return "a text that tpl runs uses " + s.what
+	}
+	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
+}
+
+// notesFile holds what Helm tells after an install.
+const notesFile = "NOTES.txt"
+
+// trace renders a chart with the values that Helm made for it. Its error says that
+// templates failed; what they reached until then is noted all the same.
+func trace(c *chart.Chart, values chartutil.Values, p place, dns bool) (*tracing, error) {
+	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, dns: dns, templates: template.New("gotpl").Option("missingkey=zero")}
+	var capabilities any = p.capabilities
+	if p.anyVersion {
+		capabilities = watchedCapabilities{of: p.capabilities, note: func() { t.reach(peeked()) }}
+	}
+	contexts, err := contextsOf(c, values, capabilities)
+	if err != nil {
+		return t, err
+	}
+	includes := map[string]int{}
+	t.functions = t.noting(templateFunctions())
+	t.templates.Funcs(t.functions).Funcs(t.including(t.templates, includes))
+	names := slices.Collect(maps.Keys(contexts))
+	slices.SortFunc(names, func(a, b string) int {
+		// Deeper ones first, as Helm sorts them.
+		if deeper := strings.Count(b, "/") - strings.Count(a, "/"); deeper != 0 {
+			return deeper
+		}
+		return strings.Compare(b, a)
+	})
+	for _, name := range names {
+		t.texts[name] = contexts[name].text
+		if _, err := t.templates.New(name).Parse(contexts[name].text); err != nil {
+			return t, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	t.hookAll(t.templates)
+	for _, name := range names {
+		if strings.HasPrefix(path.Base(name), "_") {
+			continue
+		}
+		if err = t.run(name, contexts[name]); err != nil {
+			break
+		}
+	}
+	if t.mutated || err != nil {
+		t.reached = append(t.reached, t.notes...)
+	}
+	return t, err
+}
+
+// run executes one file.
+func (t *tracing) run(name string, in templateContext) (err error) {
+	defer func() {
+		if raised := recover(); raised != nil {
+			err = fmt.Errorf("rendering %s: %T", name, raised)
+		}
+	}()
+	t.aside = path.Base(name) == notesFile
+	in.values["Template"] = chartutil.Values{"Name": name, "BasePath": in.base}
+	var out strings.Builder
+	if err := t.templates.ExecuteTemplate(&out, name, in.values); err != nil {
+		return fmt.Errorf("rendering %s: %w", name, err)
+	}
+	t.files[name] = withoutNoValue(out.String())
+	return nil
+}
+
+// withoutNoValue takes out what Go writes for a missing value, as Helm does.
+func withoutNoValue(text string) string { return strings.ReplaceAll(text, "<no value>", "") }
+
+// reach notes a place.
+func (t *tracing) reach(s site) {
+	met := &t.reached
+	if t.aside {
+		met = &t.notes
+	}
+	if !slices.Contains(*met, s) {
+		*met = append(*met, s)
+	}
+}
+
+// first is the first place reached that is of a kind.
+func (t *tracing) first(is func(what string) bool) (site, bool) {
+	i := slices.IndexFunc(t.reached, func(s site) bool { return is(s.what) })
+	if i < 0 {
+		return site{}, false
+	}
+	return t.reached[i], true
+}
+
+// noting makes functions that change a map note that NOTES.txt did.
+func (t *tracing) noting(functions template.FuncMap) template.FuncMap {
+	for _, name := range []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		functions[name] = telling(functions[name], func(_, _ []reflect.Value) { t.mutated = t.mutated || t.aside })
+	}
+	if !t.dns {
+		functions["getHostByName"] = func(string) string { return "" }
+	}
+	return functions
+}
+
+// telling makes a function that tells of each call.
+func telling(function any, tell func(arguments, results []reflect.Value)) any {
+	called := reflect.ValueOf(function)
+	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
+		call := called.Call
+		if called.Type().IsVariadic() {
+			call = called.CallSlice
+		}
+		results := call(arguments)
+		tell(arguments, results)
+		return results
+	}).Interface()
+}
+
+// maxIncludes is how deep a template may include itself, as in Helm.
+const maxIncludes = 1000
+
+var errNested = errors.New("a template includes itself without end")
+
+// including are the functions that run other templates.
+func (t *tracing) including(in *template.Template, includes map[string]int) template.FuncMap {
+	return template.FuncMap{
+		"include": func(name string, data any) (string, error) {
+			if includes[name] > maxIncludes {
+				return "", errNested
+			}
+			includes[name]++
+			defer func() { includes[name]-- }()
+			var out strings.Builder
+			err := in.ExecuteTemplate(&out, name, data)
+			return out.String(), err
+		},
+		"tpl": func(text string, data any) (string, error) {
+			inner, err := in.Clone()
+			if err != nil {
+				return "", err
+			}
+			inner.Option("missingkey=zero").Funcs(t.including(inner, includes))
+			run, err := inner.New(in.Name()).Parse(text)
+			if err != nil {
+				return "", err
+			}
+			t.hookAll(inner)
+			var out strings.Builder
+			err = run.Execute(&out, data)
+			return withoutNoValue(out.String()), err
+		},
+	}
+}
+
+// templateContext is what a file is run with.
+type templateContext struct {
+	text   string
+	base   string
+	values chartutil.Values
+}
+
+// contextsOf are the files of a chart and its subcharts by name, with what Helm runs
+// them with.
+func contextsOf(c *chart.Chart, values chartutil.Values, capabilities any) (map[string]templateContext, error) {
+	root, err := rootContext(c, values)
+	if err != nil {
+		return nil, err
+	}
+	contexts := map[string]templateContext{}
+	addContexts(contexts, c, root, capabilities)
+	return contexts, nil
+}
+
+func addContexts(to map[string]templateContext, c *chart.Chart, context map[string]any, capabilities any) {
+	context[capabilitiesField] = capabilities
+	if subcharts, ok := context["Subcharts"].(map[string]any); ok {
+		for _, child := range c.Dependencies() {
+			if below, ok := subcharts[child.Name()].(map[string]any); ok {
+				addContexts(to, child, below, capabilities)
+			}
+		}
+	}
+	for _, file := range c.Templates {
+		if file == nil || isLibrary(c) && !strings.HasPrefix(path.Base(file.Name), "_") {
+			continue
+		}
+		folder := c.ChartFullPath()
+		to[path.Join(folder, file.Name)] = templateContext{text: string(file.Data), base: path.Join(folder, "templates"), values: context}
+	}
+}
+
+// catcher is handed to a template that hands back what it is run with.
+type catcher struct{ caught *chartutil.Values }
+
+func (c catcher) Catch(context chartutil.Values) string {
+	*c.caught = context
+	return ""
+}
+
+// rootContext asks Helm what it runs the templates of a chart with.
+func rootContext(c *chart.Chart, values chartutil.Values) (chartutil.Values, error) {
+	const catching = "{{ .Capabilities.Catch . }}"
+	if isLibrary(c) {
+		return chartutil.Values{}, nil // Nothing of it is run by itself.
+	}
+	bare := copyChart(c)
+	withoutTemplates(bare)
+	bare.Templates = []*chart.File{{Name: templatesDir + "catch.yaml", Data: []byte(catching)}}
+	values = maps.Clone(values)
+	var caught chartutil.Values
+	values[capabilitiesField] = catcher{caught: &caught}
+	if _, err := engine.Render(bare, values); err != nil {
+		return nil, fmt.Errorf("reading what templates are run with: %w", err)
+	}
+	return caught, nil
+}
+
+func withoutTemplates(c *chart.Chart) {
+	c.Templates = nil
+	for _, child := range c.Dependencies() {
+		withoutTemplates(child)
+	}
+}
+
+func isLibrary(c *chart.Chart) bool { return strings.EqualFold(c.Metadata.Type, "library") }

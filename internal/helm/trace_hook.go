@@ -1,0 +1,209 @@
+package helm
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// hookAll changes templates so that they tell when they reach what can answer
+// differently.
+func (t *tracing) hookAll(in *template.Template) {
+	for _, one := range in.Templates() {
+		if one.Tree == nil || t.walked[one.Tree] {
+			continue
+		}
+		t.walked[one.Tree] = true
+		hooker{tracing: t, in: in, tree: one.Tree}.list(one.Root)
+	}
+}
+
+// hooker walks one template. That a list is free means that its order cannot be told
+// by what becomes of it.
+type hooker struct {
+	tracing *tracing
+	in      *template.Template
+	tree    *parse.Tree
+}
+
+func (h hooker) list(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch node := node.(type) {
+		case *parse.ActionNode:
+			h.pipe(node.Pipe, false)
+		case *parse.TemplateNode:
+			h.pipe(node.Pipe, false)
+		case *parse.IfNode:
+			h.branch(&node.BranchNode, true)
+		case *parse.RangeNode:
+			h.branch(&node.BranchNode, false)
+		case *parse.WithNode:
+			h.branch(&node.BranchNode, false)
+		case *parse.ListNode:
+			h.list(node)
+		}
+	}
+}
+
+func (h hooker) branch(branch *parse.BranchNode, free bool) {
+	h.pipe(branch.Pipe, free && len(branch.Pipe.Decl) == 0)
+	h.list(branch.List)
+	h.list(branch.ElseList)
+}
+
+func (h hooker) pipe(pipe *parse.PipeNode, free bool) {
+	if pipe == nil {
+		return
+	}
+	for i, command := range pipe.Cmds {
+		h.command(command, isFree(pipe.Cmds[i+1:], free))
+	}
+}
+
+// isFree says whether the order of what goes into commands cannot be told by what
+// comes out of them.
+func isFree(commands []*parse.CommandNode, free bool) bool {
+	for _, command := range commands {
+		function := functionOf(command)
+		switch {
+		case orderIn(function) == orderIgnored, function == "has", function == "mustHas":
+			return true
+		case orderIn(function) == orderShown:
+			return false
+		}
+	}
+	return free
+}
+
+func functionOf(command *parse.CommandNode) string {
+	if called, ok := command.Args[0].(*parse.IdentifierNode); ok {
+		return called.Ident
+	}
+	return ""
+}
+
+func (h hooker) command(command *parse.CommandNode, free bool) {
+	inner := free && len(command.Args) == 1 // A pipe in parentheses that stands alone.
+	if function := functionOf(command); function != "" {
+		inner = orderIn(function) == orderIgnored || orderIn(function) == orderKept && free
+	}
+	printsFine := functionOf(command) == "printf" && len(command.Args) > 1 && printsNoAddress(command.Args[1])
+	for i, argument := range command.Args {
+		if called, ok := argument.(*parse.IdentifierNode); ok {
+			alone := inner
+			if i == 0 {
+				alone = free
+			}
+			fine := isUnordered(called.Ident) && alone || i == 0 && printsFine
+			if !fine {
+				h.call(called)
+			}
+			continue
+		}
+		command.Args[i] = h.argument(argument, inner)
+	}
+}
+
+func printsNoAddress(format parse.Node) bool {
+	text, ok := format.(*parse.StringNode)
+	return ok && !printsAddress(text.Text)
+}
+
+// call hooks a call of a function.
+func (h hooker) call(called *parse.IdentifierNode) {
+	function := called.Ident
+	if !isMoody(function) || function == "getHostByName" && !h.tracing.dns {
+		return
+	}
+	place := h.site(called.Position(), function)
+	called.Ident = h.hook(telling(h.tracing.functions[function], func(arguments, results []reflect.Value) {
+		if couldDiffer(function, arguments, results) {
+			h.tracing.reach(place)
+		}
+	}))
+}
+
+// hook gives templates a function and answers its name.
+func (h hooker) hook(function any) string {
+	h.tracing.hooks++
+	name := fmt.Sprintf("hook%d", h.tracing.hooks)
+	h.in.Funcs(template.FuncMap{name: function})
+	return name
+}
+
+func (h hooker) site(at parse.Pos, what string) site {
+	text, ok := h.tracing.texts[h.tree.ParseName]
+	if !ok || int(at) > len(text) {
+		return site{what: what}
+	}
+	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The chart's own name is no folder.
+	return site{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
+}
+
+func (h hooker) argument(node parse.Node, free bool) parse.Node {
+	switch node := node.(type) {
+	case *parse.PipeNode:
+		h.pipe(node, free)
+	case *parse.ChainNode:
+		node.Node = h.argument(node.Node, false)
+		if i := liveField(node.Field); i >= 0 {
+			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:i+1]})
+			return h.told(prefix, node.Field[i+1:], node.Field[i])
+		}
+	case *parse.FieldNode:
+		if i := liveField(node.Ident); i >= 0 {
+			prefix := &parse.FieldNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
+			return h.told(prefix, node.Ident[i+1:], node.Ident[i])
+		}
+	case *parse.VariableNode:
+		if i := liveField(node.Ident[1:]); i >= 0 {
+			i++
+			prefix := &parse.VariableNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
+			return h.told(prefix, node.Ident[i+1:], node.Ident[i])
+		}
+	case *parse.StringNode:
+		// index .Release "Revision" reads the same field.
+		if isLive(node.Text) {
+			return h.told(node, nil, node.Text)
+		}
+	}
+	return node
+}
+
+// liveField finds the first field in a chain that depends on the cluster or on what
+// was released before, -1 if there is none. Values never do, whatever their names.
+func liveField(fields []string) int {
+	i := slices.IndexFunc(fields, func(field string) bool { return isLive(field) || field == "Values" })
+	if i < 0 || fields[i] == "Values" {
+		return -1
+	}
+	if i+1 < len(fields) && fields[i+1] == "HelmVersion" {
+		return -1 // That of the SDK in this program.
+	}
+	return i
+}
+
+// told puts a hook around a node, and takes the rest of its fields from there.
+func (h hooker) told(node parse.Node, rest []string, field string) parse.Node {
+	at := node.Position()
+	place := h.site(at, "."+field)
+	name := h.hook(func(value any) any {
+		h.tracing.reach(place)
+		return value
+	})
+	called := parse.NewIdentifier(name).SetPos(at).SetTree(h.tree)
+	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{
+		{NodeType: parse.NodeCommand, Pos: at, Args: []parse.Node{called, node}},
+	}}
+	if len(rest) == 0 {
+		return pipe
+	}
+	return &parse.ChainNode{NodeType: parse.NodeChain, Pos: at, Node: pipe, Field: rest}
+}

@@ -1,0 +1,374 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// defineWidget gives cluster i the kind Widget of the test, and waits until charts see
+// it.
+func (s *site) defineWidget(t *testing.T, i int) {
+	t.Helper()
+	var definition unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(s.widgets()), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.dynamic(t, i).Resource(crdResource()).Create(t.Context(), &definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := cleanupContext(t)
+		defer cancel()
+		if err := s.dynamic(t, i).Resource(crdResource()).Delete(ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("removing the definition: %v", err)
+		}
+	})
+	s.waitForWidgets(t, i, true)
+}
+
+// undefineWidget takes the kind away again.
+func (s *site) undefineWidget(t *testing.T, i int) {
+	t.Helper()
+	if err := s.dynamic(t, i).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.waitForWidgets(t, i, false)
+}
+
+func (s *site) waitForWidgets(t *testing.T, i int, served bool) {
+	t.Helper()
+	client := s.client(t, i).Discovery()
+	eventually(t, "discovery tells of the kind, or does not any more", func(context.Context) (bool, error) {
+		_, resources, err := client.ServerGroupsAndResources()
+		for _, list := range resources {
+			if list.GroupVersion == s.namespace+".example.com/v1" {
+				return served, nil
+			}
+		}
+		return !served && err == nil, nil // Kinds of other tests come and go.
+	})
+}
+
+// able is a chart that asks its cluster what it can do.
+func (s *site) able(value string) string {
+	return fmt.Sprintf(`
+resource "fleet_bundle" "able" {
+  name      = "able"
+  default_namespace = %[1]q
+  files = {
+    "Chart.yaml"            = yamlencode({ apiVersion = "v2", name = "able", version = "1.0.0" })
+    "templates/cm.yaml"     = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: able\ndata:\n  key: {{ .Values.value | quote }}\n  version: {{ .Capabilities.KubeVersion.Version }}\n"
+    "templates/widget.yaml" = "{{ if .Capabilities.APIVersions.Has \"%[1]s.example.com/v1/Widget\" }}\napiVersion: %[1]s.example.com/v1\nkind: Widget\nmetadata:\n  name: able\n{{ end }}\n"
+  }
+  helm = { values = yamlencode({ value = %[2]q }) }
+}
+`, s.namespace, value)
+}
+
+// plannedObjects plans into the file tfplan and answers the objects that are known by
+// deployment, and the deployments whose objects are not.
+func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[string]map[string]string, unknown []string) {
+	t.Helper()
+	w.run(t, append([]string{"plan", "-out=tfplan", "-input=false"}, args...)...)
+	var plan struct {
+		ResourceChanges []struct {
+			Type   string `json:"type"`
+			Change struct {
+				After struct {
+					Objects map[string]map[string]string `json:"objects"`
+				} `json:"after"`
+				AfterUnknown struct {
+					Objects map[string]any `json:"objects"`
+				} `json:"after_unknown"`
+			} `json:"change"`
+		} `json:"resource_changes"`
+	}
+	shown := w.run(t, "show", "-json", "tfplan")
+	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&plan); err != nil {
+		t.Fatalf("reading the plan: %v\n%s", err, shown)
+	}
+	for _, resource := range plan.ResourceChanges {
+		if resource.Type != "fleet_cluster_target" {
+			continue
+		}
+		for key, open := range resource.Change.AfterUnknown.Objects {
+			if open == true {
+				unknown = append(unknown, key)
+			}
+		}
+		return resource.Change.After.Objects, unknown
+	}
+	t.Fatalf("no target in the plan:\n%s", shown)
+	return nil, nil
+}
+
+func (w *workspace) objects(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	var found map[string]map[string]string
+	w.attribute(t, "objects", &found)
+	return found
+}
+
+func (w *workspace) serial(t *testing.T) int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Serial int `json:"serial"`
+	}
+	if err := json.Unmarshal(raw, &state); err != nil {
+		t.Fatal(err)
+	}
+	return state.Serial
+}
+
+// expectSteadySerial applies nothing until that leaves the state as it was. Other tests
+// bring kinds to the same clusters, which is a reason to note them.
+func (w *workspace) expectSteadySerial(t *testing.T) {
+	t.Helper()
+	const tries = 5
+	for range tries {
+		before := w.serial(t)
+		w.apply(t)
+		if w.serial(t) == before {
+			return
+		}
+	}
+	t.Errorf("each of %d applies of nothing raised the serial", tries)
+}
+
+// expectWidget says whether the widget of the chart is on cluster i.
+func (s *site) expectWidget(t *testing.T, i int, want bool) {
+	t.Helper()
+	_, err := s.dynamic(t, i).Resource(s.widgetResource()).Namespace(s.namespace).Get(t.Context(), "able", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if (err == nil) != want {
+		t.Errorf("cluster %d has the widget: %t, want %t", i, err == nil, want)
+	}
+}
+
+// A chart that asks for capabilities is planned with those that its cluster had when it
+// was last looked at, and installed with the same.
+func TestAccCapabilities(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	widget := s.namespace + ".example.com/Widget/" + s.namespace + "/able"
+	s.defineWidget(t, 1)
+	configure := func(value, third string) {
+		w.configure(t, s.provider("", on, on, third), s.able(value), target("", "fleet_bundle.able.bundles"))
+	}
+	const off = `on = "no"`
+	applyPlan := func(t *testing.T, planned map[string]map[string]string) {
+		t.Helper()
+		w.run(t, "apply", "-input=false", "tfplan")
+		if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
+			t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
+		}
+	}
+	has := func(t *testing.T, planned map[string]map[string]string, deployments string) {
+		t.Helper()
+		for _, key := range []string{"a/able", "b/able", "c/able"} {
+			if _, got := planned[key][widget]; got != strings.Contains(deployments, key) {
+				t.Errorf("the plan shows the widget of %s: %t", key, got)
+			}
+		}
+	}
+
+	configure("1", off)
+	plan := unwrapped(w.run(t, "plan"))
+	for _, want := range []string{"objects are known only after the apply", "template templates/widget.yaml:1 uses .Capabilities, and what the cluster can do was not noted yet", "a/able, b/able"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the first plan does not say %q:\n%s", want, plan)
+		}
+	}
+	w.apply(t)
+	s.expectWidget(t, 1, true)
+	has(t, w.objects(t), "b/able")
+	w.expectEmptyPlan(t)
+
+	configure("2", off)
+	planned, unknown := w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Errorf("the second plan does not know the objects of %q", unknown)
+	}
+	has(t, planned, "b/able")
+	applyPlan(t, planned)
+	w.expectEmptyPlan(t)
+
+	w.expectSteadySerial(t)
+
+	// A cluster that gains an API after the plan gets what was planned, and the rest
+	// with the next change.
+	configure("3", off)
+	planned, _ = w.plannedObjects(t)
+	s.defineWidget(t, 0)
+	applyPlan(t, planned)
+	has(t, planned, "b/able")
+	w.expectEmptyPlan(t)
+
+	// To mark releases anew is no reason to deploy, whatever clusters can do by now.
+	w.configure(t, s.provider("", on, on, off), s.able("3"), strings.Replace(target("", "fleet_bundle.able.bundles"), `name = "all"`, `name = "renamed"`, 1))
+	planned, unknown = w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Errorf("the objects of a renamed target are not known: %q", unknown)
+	}
+	has(t, planned, "b/able")
+	revision := s.releases(t, 0)["able"].revision
+	applyPlan(t, planned)
+	if after := s.releases(t, 0)["able"].revision; after != revision {
+		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
+	}
+
+	// One that has lost it says so.
+	configure("4", off)
+	planned, _ = w.plannedObjects(t)
+	has(t, planned, "a/able b/able")
+	s.undefineWidget(t, 0)
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan looked at it, the cluster has lost "+s.namespace+".example.com/v1")
+	planned, _ = w.plannedObjects(t)
+	has(t, planned, "b/able")
+	applyPlan(t, planned)
+	w.expectEmptyPlan(t)
+
+	// A cluster that joins by a label was looked at before.
+	s.defineWidget(t, 2)
+	configure("4", on)
+	planned, unknown = w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Errorf("the objects of a cluster that joins are not known: %q", unknown)
+	}
+	has(t, planned, "b/able c/able")
+	applyPlan(t, planned)
+
+	// Without a refresh, what is known is used.
+	configure("5", on)
+	planned, unknown = w.plannedObjects(t, "-refresh=false")
+	if len(unknown) > 0 {
+		t.Errorf("the plan without a refresh does not know the objects of %q", unknown)
+	}
+	applyPlan(t, planned)
+	w.run(t, "destroy", "-auto-approve")
+	for i := range 3 {
+		s.expectNothing(t, i)
+	}
+}
+
+// A bundle that asks for a kind comes after one that brings it: whatever was known of
+// the cluster, it gets what fits then.
+func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	dependent := strings.Replace(s.able("1"), "files =", "depends_on_bundles = [{ name = \"crds\" }]\n  files =", 1)
+	other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
+	other = strings.ReplaceAll(other, "name: able", "name: other")
+	w.configure(t, s.provider("", on), other, target("", "fleet_bundle.other.bundles"))
+	w.apply(t) // From now on it is known what clusters can do.
+	w.configure(t, s.provider("", on), other, s.bundleOf("crds", s.widgets()), dependent,
+		target("", "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
+	plan := unwrapped(w.run(t, "plan"))
+	if want := "uses .Capabilities, and bundle crds, which it depends on, can change what the cluster can do. Deployments: a/able Their"; !strings.Contains(plan, want) {
+		t.Errorf("the plan does not say %q:\n%s", want, plan)
+	}
+	w.apply(t)
+	s.expectWidget(t, 0, true)
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+	err := s.dynamic(t, 0).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
+// asked notes the requests to the API servers of a site.
+type asked struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (a *asked) note(cluster string) faulttest.Rule {
+	return func(request *http.Request) faulttest.Fault {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.paths = append(a.paths, cluster+" "+request.URL.Path)
+		return faulttest.Fault{}
+	}
+}
+
+// take answers how often each path of some was asked for since the last time.
+func (a *asked) take(paths ...string) map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := map[string]int{}
+	for _, path := range a.paths {
+		if slices.Contains(paths, path) {
+			counts[path]++
+		}
+	}
+	a.paths = nil
+	return counts
+}
+
+// Clusters are asked what they can do only where something could want to know, once
+// for each run, and those that the target does not have for nothing else.
+func TestAccCapabilitiesCostLittle(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	s, w := newSite(t, env), newWorkspace(t)
+	var seen asked
+	var entries []entry
+	for i, name := range []string{"a", "b"} {
+		if env.Cluster(i).Token() == "" {
+			t.Skip("the cluster of this context is not reached by a token")
+		}
+		proxy := faulttest.New(t, env.Cluster(i))
+		proxy.Set(seen.note(name))
+		entries = append(entries, entry{name: name, host: proxy.Host(), token: env.Cluster(i).Token(), authority: proxy.CACertificate()})
+	}
+	onlyA := strings.Replace(target("", "fleet_bundle.able.bundles"), "cluster_selector = { match_labels = { on = \"yes\" } }", "cluster_name = \"a\"", 1)
+	paths := []string{"a /version", "b /version", "a /apis", "b /apis", "b /api/v1/namespaces/kube-system"}
+
+	w.configure(t, s.clusters(entries), s.bundle("able", "1"), onlyA)
+	w.apply(t)
+	seen.take()
+	w.expectEmptyPlan(t)
+	plain := seen.take(paths...)
+	if plain["a /version"]+plain["b /version"]+plain["b /apis"] > 0 {
+		t.Errorf("clusters are asked although nothing depends on the answer: %v", plain)
+	}
+
+	w.configure(t, s.clusters(entries), s.able("1"), onlyA)
+	w.apply(t)
+	seen.take()
+	w.expectEmptyPlan(t)
+	want := map[string]int{"a /version": 1, "b /version": 1, "a /apis": plain["a /apis"], "b /apis": 1}
+	if want["a /apis"] == 0 {
+		want["a /apis"] = 1
+	}
+	if diff := cmp.Diff(want, seen.take(paths...)); diff != "" {
+		t.Errorf("requests of a plan (-want +got):\n%s", diff)
+	}
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}

@@ -1,0 +1,359 @@
+package provider_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	godiff "github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// irreproducible names the charts of the corpus whose objects a plan does not tell. All
+// others are told, and of these each gives its reason in steps.yaml.
+func irreproducible() []string {
+	return []string{
+		"api-versions", "genca", "keys-unsorted", "kube-version", "lookup", "now", "password-hash",
+		"random", "random-unless-given", "release-facts", "tpl-now", "uuid",
+	}
+}
+
+// Charts with everything that is known to bring plan and apply apart: each is planned,
+// applied as planned, planned again with nothing to do, changed in the same way, and
+// removed with nothing left. Nothing is hidden in unknowns.
+//
+//nolint:tparallel // the table is printed when all rows are through
+func TestAccConsistency(t *testing.T) {
+	t.Parallel()
+	testenv.Require(t)
+	rows := corpus(t, filepath.Join("testdata", "consistency"))
+	var unknown []string
+	for _, row := range rows {
+		if slices.ContainsFunc(row.Steps, func(s consistencyStep) bool { return s.Unknown != "" }) {
+			unknown = append(unknown, row.name)
+		}
+	}
+	if diff := godiff.Diff(irreproducible(), unknown); diff != "" {
+		t.Errorf("the charts whose objects a plan does not tell (-listed +described):\n%s", diff)
+	}
+	checkConsistency(t, rows)
+}
+
+// The same for any folder of charts: make consistency CHARTS=folder.
+//
+//nolint:tparallel // as above
+func TestAccConsistencyOfCharts(t *testing.T) {
+	t.Parallel()
+	folder, set := os.LookupEnv("FLEET_CHARTS")
+	if !set {
+		t.Skip("FLEET_CHARTS names no folder of charts")
+	}
+	testenv.Require(t)
+	checkConsistency(t, corpus(t, folder))
+}
+
+func checkConsistency(t *testing.T, rows []*consistencyRow) {
+	t.Helper()
+	began := time.Now()
+	groups := map[string][]*consistencyRow{}
+	for _, row := range rows {
+		groups[row.group()] = append(groups[row.group()], row)
+	}
+	t.Run("rows", func(t *testing.T) {
+		for group, rows := range groups {
+			t.Run(group, func(t *testing.T) {
+				t.Parallel()
+				newTrial(t, rows).run(t)
+			})
+		}
+	})
+	var table strings.Builder
+	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "CHART\tSTEPS\tOBJECTS\tRESULT")
+	for _, row := range rows {
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", row.name, row.steps(), row.objects(), row.result())
+	}
+	if err := columns.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d charts in %s\n%s", len(rows), time.Since(began).Round(time.Second), table.String())
+	judged := 0
+	for _, row := range rows {
+		if len(row.wrong) > 0 {
+			t.Errorf("%s: %s", row.name, strings.Join(row.wrong, "\n\t"))
+		}
+		if row.refused == "" {
+			judged++
+			continue
+		}
+		t.Logf("%s is refused: %s", row.name, row.refused)
+	}
+	if judged == 0 {
+		t.Error("none of the charts could be deployed")
+	}
+}
+
+// trial is a workspace with one bundle and one target for each row.
+type trial struct {
+	*workspace
+	site   *site
+	ground *ground
+	rows   []*consistencyRow
+}
+
+func newTrial(t *testing.T, rows []*consistencyRow) *trial {
+	t.Helper()
+	c := &trial{workspace: newWorkspace(t), site: newSite(t, testenv.Shared(t)), rows: rows}
+	c.ground = newGround(t, c.site, rows)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := c.ground.clean(ctx); err != nil {
+			t.Logf("cleaning up: %v", err)
+		}
+	})
+	c.configure(t, fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = { a = { config_path = %q, config_context = %q, qps = 500, burst = 1000 } }\n}\n",
+		c.site.namespace, c.site.env.Kubeconfig(), c.site.env.Contexts()[0]))
+	return c
+}
+
+func (c *trial) run(t *testing.T) {
+	t.Helper()
+	steps := 0
+	for _, row := range c.rows {
+		steps = max(steps, len(row.Steps))
+	}
+	for i := range steps {
+		c.step(t, i)
+	}
+	removed := c.tell(t, "destroy", "-auto-approve", "-input=false", "-parallelism=20")
+	c.blame(t, removed, "destroying")
+	c.ground.expectLeft(t, c.rows)
+	for _, row := range c.rows {
+		for _, name := range row.Altered {
+			if !row.altered[name] {
+				row.failf("the cluster has not altered the data of ConfigMap %s", name)
+			}
+		}
+	}
+}
+
+// step plans, applies the saved plan, and plans again.
+func (c *trial) step(t *testing.T, i int) {
+	t.Helper()
+	for _, row := range c.live() {
+		if err := row.writeChart(i, filepath.Join(c.dir, "charts", row.name)); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		c.write(t, row.name+".tf.json", row.configuration(i, c.site.namespace))
+	}
+	if !c.plan(t, i) {
+		return
+	}
+	applied := c.tell(t, "apply", "-input=false", "-parallelism=20", "tfplan")
+	failed := c.expectFailures(t, applied, i, "apply")
+	c.expectWhatWasPlanned(t, failed)
+	if i == 0 && len(failed) > 0 {
+		c.ground.expectLeft(t, c.rows)
+	}
+	again := c.tell(t, "plan", "-input=false", "-parallelism=20")
+	c.blame(t, again, "planning again")
+	for _, row := range c.live() {
+		if failed[row.name] {
+			continue
+		}
+		if found := again.changes[row.name]; found != "" {
+			row.failf("step %d: the second plan is not empty: %s", i+1, found)
+		}
+		if found := again.drift[row.name]; found != "" && !row.foreign {
+			row.failf("step %d: the apply has not saved what is true: %s", i+1, found)
+		}
+	}
+}
+
+// live are the rows that are still of use.
+func (c *trial) live() []*consistencyRow {
+	return slices.DeleteFunc(slices.Clone(c.rows), func(row *consistencyRow) bool { return row.dead })
+}
+
+// plan plans step i. A row that cannot be planned, and should, is left out, so that it
+// does not keep others from being judged. It is false when there is nothing to apply.
+func (c *trial) plan(t *testing.T, i int) bool {
+	t.Helper()
+	for {
+		said := c.tell(t, "plan", "-out=tfplan", "-input=false", "-parallelism=20")
+		alive := len(c.live())
+		failed := c.expectFailures(t, said, i, "plan")
+		if left := len(c.live()); left == 0 {
+			return false
+		} else if left < alive {
+			continue
+		}
+		if len(failed) > 0 {
+			return false
+		}
+		targets := c.planned(t, "tfplan")
+		for _, row := range c.live() {
+			row.judgePlan(i, targets[row.name], said.warnings[row.name])
+		}
+		return true
+	}
+}
+
+// expectFailures judges the errors of a command in step i, and answers the rows that
+// have to end there.
+func (c *trial) expectFailures(t *testing.T, said told, i int, at string) map[string]bool {
+	t.Helper()
+	failed := map[string]bool{}
+	for _, row := range c.live() {
+		if row.fails(i) != at {
+			continue
+		}
+		failed[row.name] = true
+		if text := strings.Join(said.errors[row.name], "\n"); !strings.Contains(text, row.Steps[i].Fails.Says) || text == "" {
+			row.failf("step %d: the %s does not fail with %q: %q", i+1, at, row.Steps[i].Fails.Says, text)
+		}
+		row.seen = append(row.seen, "error")
+		delete(said.errors, row.name)
+	}
+	c.blame(t, said, fmt.Sprintf("step %d, %s", i+1, at))
+	return failed
+}
+
+// blame puts errors on the rows that they are of, and ends these.
+func (c *trial) blame(t *testing.T, said told, doing string) {
+	t.Helper()
+	if strings.Contains(said.output, "inconsistent") {
+		t.Errorf("%s: Terraform calls something inconsistent:\n%s", doing, said.output)
+	}
+	for _, row := range c.live() {
+		if errors := strings.Join(said.errors[row.name], "; "); errors != "" {
+			row.end(doing, errors)
+			c.write(t, row.name+".tf.json", "{}")
+		}
+		delete(said.errors, row.name)
+	}
+	for name, errors := range said.errors {
+		t.Errorf("%s: %s: %s", doing, cmp.Or(name, "no resource"), strings.Join(errors, "; "))
+	}
+	if said.failed && !strings.Contains(said.output, `"@level":"error"`) {
+		t.Fatalf("%s: %s", doing, said.output)
+	}
+}
+
+// end takes a row out after an error. It is no fault that a foreign chart does not go
+// without values, or on this cluster, as long as nothing is left of it.
+func (r *consistencyRow) end(doing, errors string) {
+	r.dead = true
+	if r.foreign && len(r.seen) < 2 && !strings.Contains(errors, "other objects than the plan showed") {
+		r.refused = errors
+		return
+	}
+	r.failf("%s: %s", doing, errors)
+}
+
+// judgePlan looks at what a plan shows of a row: everything of its deployments that
+// does not come about in the apply, and its objects unless it says why not.
+func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []string) {
+	r.planned = planned
+	deployment, there := planned.Deployments["a/"+r.name]
+	for field, value := range map[string]*string{
+		"release": deployment.Release, "namespace": deployment.Namespace, "chart": deployment.Chart,
+		"version": deployment.Version, "digest": deployment.Digest,
+	} {
+		if value == nil || *value == "" {
+			r.failf("step %d: the plan does not tell the %s of the deployment", i+1, field)
+		}
+	}
+	isChange := len(planned.actions) == 1 && planned.actions[0] != "no-op"
+	if !there || i < len(r.Steps) && (!isChange || deployment.State != nil) {
+		r.failf("step %d: the plan is %q, with the state known: %t", i+1, planned.actions, deployment.State != nil)
+	}
+	if i >= len(r.Steps) {
+		return
+	}
+	_, known := planned.Objects["a/"+r.name]
+	reason := ""
+	for _, warning := range warnings {
+		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {
+			_, detail, _ = strings.Cut(detail, ": ")
+			reason, _, _ = strings.Cut(detail, ". Deployments:")
+		}
+	}
+	switch wanted := r.Steps[i].Unknown; {
+	case known && wanted != "":
+		r.failf("step %d: the plan tells the objects, and should not: %s", i+1, wanted)
+	case !known && (reason == "" || !r.foreign && wanted == ""):
+		r.failf("step %d: the plan does not tell the objects: %s", i+1, cmp.Or(reason, "it does not say why"))
+	case !known && !strings.Contains(reason, wanted):
+		r.failf("step %d: the plan does not tell the objects because of %q, want %q", i+1, reason, wanted)
+	}
+	if known {
+		reason = "known"
+	} else {
+		reason = "unknown: " + reason
+	}
+	r.seen = append(r.seen, reason)
+}
+
+// expectWhatWasPlanned compares what was planned with the state, and the state with the
+// cluster.
+func (c *trial) expectWhatWasPlanned(t *testing.T, failed map[string]bool) {
+	t.Helper()
+	state := c.inState(t)
+	var looking errgroup.Group
+	looking.SetLimit(4)
+	for _, row := range c.live() {
+		if failed[row.name] {
+			continue
+		}
+		looking.Go(func() error {
+			row.judgeState(t.Context(), c.ground, state[row.name])
+			return nil
+		})
+	}
+	if err := looking.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (r *consistencyRow) judgeState(ctx context.Context, g *ground, state targetShown) {
+	key := "a/" + r.name
+	deployment, there := state.Deployments[key]
+	if !there || deployment.State == nil || !r.foreign && *deployment.State != "Ready" {
+		r.failf("the state has the deployments %v, want %s ready", slices.Collect(maps.Keys(state.Deployments)), key)
+		return
+	}
+	deployment.State, deployment.Message = r.planned.Deployments[key].State, r.planned.Deployments[key].Message
+	if diff := godiff.Diff(r.planned.Deployments[key], deployment); diff != "" {
+		r.failf("the deployment is not as planned (-plan +state): %s", diff)
+	}
+	if planned, known := r.planned.Objects[key]; known {
+		if diff := godiff.Diff(planned, state.Objects[key]); diff != "" {
+			r.failf("the objects are not as planned (-plan +state): %s", diff)
+		}
+	}
+	held, err := g.held(ctx, deployment)
+	if err != nil {
+		r.failf("the cluster does not hold what the state says: %v", err)
+		return
+	}
+	if diff := godiff.Diff(state.Objects[key], held.hashes); diff != "" {
+		r.failf("the cluster does not hold what the state says (-state +cluster): %s", diff)
+	}
+	for _, name := range held.altered {
+		if r.altered[name] = true; !slices.Contains(r.Altered, name) && !r.foreign {
+			r.failf("the data of ConfigMap %s are not those of the chart", name)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told is what a command of the CLI says in JSON, by the name of the resource that it
+// is about.
+type told struct {
+	output string
+	failed bool
+	// errors and warnings are texts of diagnostics; those of no resource are under "".
+	errors, warnings map[string][]string
+	// changes are what a plan would do, and drift what it found changed.
+	changes, drift map[string]string
+}
+
+// tell runs a command and reads what it says.
+func (w *workspace) tell(t *testing.T, command string, args ...string) told {
+	t.Helper()
+	began := time.Now()
+	output, err := w.try(t, append([]string{command, "-json"}, args...)...)
+	t.Logf("terraform %s: %s", command, time.Since(began).Round(time.Second/10))
+	said := told{
+		output: output, failed: err != nil, errors: map[string][]string{}, warnings: map[string][]string{},
+		changes: map[string]string{}, drift: map[string]string{},
+	}
+	for line := range strings.Lines(output) {
+		var message struct {
+			Type       string `json:"type"`
+			Diagnostic struct {
+				Severity string `json:"severity"`
+				Summary  string `json:"summary"`
+				Detail   string `json:"detail"`
+				Address  string `json:"address"`
+			} `json:"diagnostic"`
+			Change struct {
+				Action   string `json:"action"`
+				Resource struct {
+					Addr string `json:"addr"`
+				} `json:"resource"`
+			} `json:"change"`
+		}
+		if err := json.Unmarshal([]byte(line), &message); err != nil {
+			continue // A line of a provider that broke down; its end shows as an error.
+		}
+		diagnostic, about := message.Diagnostic, resourceName(message.Diagnostic.Address)
+		text := unwrapped(diagnostic.Summary + ": " + diagnostic.Detail)
+		if name, _, found := strings.Cut(strings.TrimPrefix(diagnostic.Summary, "Target "), ":"); about == "" && found {
+			about = name // Terraform does not say what it destroys.
+		}
+		switch {
+		case message.Type == "diagnostic" && diagnostic.Severity == "error":
+			said.errors[about] = append(said.errors[about], text)
+		case message.Type == "diagnostic":
+			said.warnings[about] = append(said.warnings[about], text)
+		case message.Type == "planned_change":
+			said.changes[resourceName(message.Change.Resource.Addr)] = message.Change.Resource.Addr + " would be changed: " + message.Change.Action
+		case message.Type == "resource_drift":
+			said.drift[resourceName(message.Change.Resource.Addr)] = message.Change.Resource.Addr + " has changed: " + message.Change.Action
+		}
+	}
+	return said
+}
+
+// resourceName is the last part of an address. The resources of a row are all called
+// like the row.
+func resourceName(address string) string { return address[strings.LastIndex(address, ".")+1:] }
+
+// deploymentShown is a deployment in a plan or a state; what is not known is nil.
+type deploymentShown struct {
+	Release   *string `json:"release"`
+	Namespace *string `json:"namespace"`
+	Chart     *string `json:"chart"`
+	Version   *string `json:"version"`
+	Digest    *string `json:"digest"`
+	State     *string `json:"state"`
+	Message   *string `json:"message"`
+}
+
+// targetShown are the computed attributes of a target.
+type targetShown struct {
+	Deployments map[string]deploymentShown   `json:"deployments"`
+	Objects     map[string]map[string]string `json:"objects"`
+}
+
+// plannedTarget is a target as a plan shows it.
+type plannedTarget struct {
+	actions []string
+	targetShown
+}
+
+// planned reads the targets of a saved plan, by name.
+func (w *workspace) planned(t *testing.T, plan string) map[string]plannedTarget {
+	t.Helper()
+	var read struct {
+		ResourceChanges []struct {
+			Type   string `json:"type"`
+			Name   string `json:"name"`
+			Change struct {
+				Actions []string    `json:"actions"`
+				After   targetShown `json:"after"`
+			} `json:"change"`
+		} `json:"resource_changes"`
+	}
+	shown := w.run(t, "show", "-json", plan)
+	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&read); err != nil {
+		t.Fatalf("reading the plan: %v", err)
+	}
+	targets := map[string]plannedTarget{}
+	for _, resource := range read.ResourceChanges {
+		if resource.Type == "fleet_cluster_target" {
+			targets[resource.Name] = plannedTarget{actions: resource.Change.Actions, targetShown: resource.Change.After}
+		}
+	}
+	return targets
+}
+
+// inState reads the targets of the state, by name.
+func (w *workspace) inState(t *testing.T) map[string]targetShown {
+	t.Helper()
+	var state struct {
+		Values struct {
+			RootModule struct {
+				Resources []struct {
+					Type   string      `json:"type"`
+					Name   string      `json:"name"`
+					Values targetShown `json:"values"`
+				} `json:"resources"`
+			} `json:"root_module"`
+		} `json:"values"`
+	}
+	shown := w.run(t, "show", "-json")
+	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&state); err != nil {
+		t.Fatalf("reading the state: %v", err)
+	}
+	targets := map[string]targetShown{}
+	for _, resource := range state.Values.RootModule.Resources {
+		if resource.Type == "fleet_cluster_target" {
+			targets[resource.Name] = resource.Values
+		}
+	}
+	return targets
+}

@@ -1,0 +1,1 @@
+{{- define "unused.password" }}{{ randAlphaNum 12 }}{{ end }}

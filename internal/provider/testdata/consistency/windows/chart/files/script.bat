@@ -1,0 +1,2 @@
+@echo off
+echo {{ not a template }}

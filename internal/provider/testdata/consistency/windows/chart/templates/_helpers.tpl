@@ -1,0 +1,3 @@
+{{- define "windows.labels" -}}
+app: {{ .Release.Name }}
+{{- end -}}

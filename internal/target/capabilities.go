@@ -1,0 +1,46 @@
+package target
+
+import (
+	"slices"
+	"strings"
+)
+
+// Capabilities are what charts ask of a cluster, as it answered when it was last
+// looked at.
+type Capabilities struct {
+	// Version, Major and Minor are those of Kubernetes, such as "v1.36.0", "1", "36".
+	Version, Major, Minor string
+	// APIs are API versions and their kinds, such as "apps/v1" and
+	// "apps/v1/Deployment", sorted.
+	APIs []string
+	// Silent are API versions that are there and did not say which kinds they have.
+	Silent []string
+}
+
+// Equal says whether charts get the same answers.
+func (c Capabilities) Equal(other Capabilities) bool {
+	return c.Version == other.Version && c.Major == other.Major && c.Minor == other.Minor && slices.Equal(c.APIs, other.APIs)
+}
+
+// Completed adds what was known before of API versions that are silent now: an API
+// whose server is down is not one that is gone.
+func (c Capabilities) Completed(before Capabilities) Capabilities {
+	if len(c.Silent) == 0 {
+		return c
+	}
+	apis := slices.Clone(c.APIs)
+	for _, api := range before.APIs {
+		if c.isSilent(api) {
+			apis = append(apis, api)
+		}
+	}
+	slices.Sort(apis)
+	c.APIs = slices.Compact(apis)
+	return c
+}
+
+func (c Capabilities) isSilent(api string) bool {
+	return slices.ContainsFunc(c.Silent, func(version string) bool {
+		return api == version || strings.HasPrefix(api, version+"/")
+	})
+}
