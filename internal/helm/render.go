@@ -33,10 +33,15 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err != nil {
 		return release.Rendering{}, err
 	}
+	documents, err := documentsOf(first.objects, first.hooks, d.Namespace)
+	if err != nil {
+		return release.Rendering{}, err
+	}
 	rendering := release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
+		Documents:      documents,
 		Irreproducible: scan(first.chart, values(d)),
 	}
 	if rendering.Irreproducible != "" {
@@ -123,7 +128,7 @@ func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	made.objects, _ = split(made.objects)
+	made.objects, made.hooks = split(made.objects)
 	if !d.Options.DeleteCRDResources {
 		keepCRDs(made.objects)
 	}
