@@ -43,6 +43,19 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 	return client, seen.snapshot, seen.err
 }
 
+// silent notes that clusters did not answer a refresh of this process, so that planning
+// does not wait for them once more.
+func (f *fleet) silent(failures []deploy.Failure) {
+	for _, failure := range failures {
+		if failure.Bundle != "" {
+			continue
+		}
+		known := &glance{err: failure.Err}
+		known.once.Do(func() {})
+		f.glances.LoadOrStore(failure.Cluster, known)
+	}
+}
+
 // belongings are what deployments meet on their clusters that belongs to others.
 type belongings struct {
 	mu sync.Mutex

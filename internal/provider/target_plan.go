@@ -33,6 +33,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
 		gone.guardDestroy(&resp.Diagnostics)
 		if r.fleet != nil {
+			r.showDiff(ctx, &gone, &gone, change{remove: slices.Collect(maps.Keys(gone.records()))}, newRenderings(false), &resp.Diagnostics)
 			r.fleet.claims.drop(gone.Name.ValueString())
 		}
 		return
@@ -281,14 +282,14 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	var failures []deploy.Failure
 	moody := map[string][]string{}
-	renderings := map[deploy.Key]release.Rendering{}
+	made := newRenderings(plan.showsDiff())
 	for _, d := range compared.write {
 		rendering, err := r.fleet.charts.Render(d)
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
-		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
+		made.keep(keyOf(d), rendering)
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		if rendering.Irreproducible != "" {
@@ -302,7 +303,10 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	if !diags.HasError() {
 		r.checkOutside(ctx, name, wanted, compared, diags)
 	}
-	r.warnOwnership(ctx, plan, prior, compared.write, renderings, diags)
+	r.warnOwnership(ctx, plan, prior, compared.write, made.of, diags)
+	if !r.isApplied(before) {
+		r.showDiff(ctx, plan, before, compared, made, diags)
+	}
 	if plan.PlanObjects.ValueBool() {
 		warnIrreproducible(name, moody, diags)
 	}
