@@ -321,8 +321,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	plan.Summary, plan.Stages = before.Summary, before.Stages
 	plan.keepCounts(before)
 	if creating || counts.Any() {
-		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.stages)
+		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.inWords())
 		plan.setCountsUnknown()
+		plan.keepFailed(prior, compared)
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)
@@ -330,13 +331,18 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 }
 
 // warnIrreproducible says why the objects of deployments cannot be told before the
-// apply, one warning for each cause.
+// apply. It is one warning: of several with one summary Terraform shows the first alone.
 func warnIrreproducible(name string, causes map[string][]string, diags *diag.Diagnostics) {
-	for _, cause := range slices.Sorted(maps.Keys(causes)) {
-		diags.AddWarning("Target "+name+": objects are known only after the apply",
-			"Rendered again, or on the cluster, this chart can give something else: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
-				"\n\nTheir hashes in objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
+	if len(causes) == 0 {
+		return
 	}
+	var lines strings.Builder
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(causes[cause], ", "), cause)
+	}
+	diags.AddWarning("Target "+name+": objects are known only after the apply",
+		"Rendered again, or on the cluster, these charts can give something else:\n"+lines.String()+
+			"\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
 }
 
 // checkConnections reads the connections that the change needs. It dials

@@ -149,7 +149,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"stages": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "The order of the last change in words, as `dependsOn` and `rolloutStrategy` make it: what is deployed after what, if all goes well, " +
-					"and what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows.",
+					"what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows, and what is removed.",
 			},
 			"ready_clusters": schema.StringAttribute{
 				Computed:            true,
