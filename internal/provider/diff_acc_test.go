@@ -197,10 +197,9 @@ resource "fleet_bundle" "app" {
 }
 `, s.namespace, helm)
 	}
-	const fromSecret = `values_from = [{ secret_key_ref = { name = "words", key = "app" } }]`
 	s.setSecret(t, 0, "swordfish")
 	rendered := target(`diff = "rendered"`, "fleet_bundle.app.bundles")
-	w.configure(t, s.provider("", on), app(fromSecret), rendered)
+	w.configure(t, s.provider("", on), app(`values_from = [{ secret_key_ref = { name = "words", key = "app" } }]`), rendered)
 	expectSays(t, w.run(t, "plan", "-input=false"), "Not compared: a/app: its values come from Secret/"+s.namespace+"/words on the cluster")
 	w.apply(t)
 
