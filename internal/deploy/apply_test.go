@@ -167,9 +167,14 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	asked.Write = []target.Deployment{slow, deployment("c1", "web", "v1-b")}
 	asked.Settings.TakeOwnership = true
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	own := func(bundle, digest string) release.Mark {
+		made := mark(bundle, digest, 0)
+		made.Terms.OwnValues = true
+		return made
+	}
 	want := map[string]release.Write{
-		"ns/slow": {Mark: mark("slow", "v1-a", 0), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
-		"ns/web":  {Mark: mark("web", "v1-b", 0), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
+		"ns/slow": {Mark: own("slow", "v1-a"), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
+		"ns/web":  {Mark: own("web", "v1-b"), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
 	if diff := cmp.Diff(want, clusters["c1"].writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)

@@ -18,9 +18,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// manifest are the objects that one release is made of, hooks excepted.
+// manifest are the objects that one release is made of, and its hooks.
 type manifest struct {
-	objects []*unstructured.Unstructured
+	objects, hooks []*unstructured.Unstructured
 	// err is why the record could not be read.
 	err error
 }
@@ -143,33 +143,55 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 // manifestOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
 func manifestOf(secret *corev1.Secret) manifest {
-	text, err := recordedManifest(secret.Data["release"])
+	recorded, err := decodeRecord(secret.Data["release"])
 	if err != nil {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
-	parsed, err := documents([]byte(text))
-	if err != nil {
+	var read manifest
+	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
 	}
-	return manifest{objects: flatten(parsed)}
+	for _, hook := range recorded.Hooks {
+		objects, err := singleObjects(hook.Manifest)
+		if err != nil {
+			return manifest{err: fmt.Errorf("reading a hook in the release record %s: %w", secret.Name, err)}
+		}
+		read.hooks = append(read.hooks, objects...)
+	}
+	return read
 }
 
-// recordedManifest decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
-// pkg/storage/driver/util.go).
-func recordedManifest(record []byte) (string, error) {
-	packed, err := base64.StdEncoding.DecodeString(string(record))
+// singleObjects reads the objects of a manifest, those of a list one by one.
+func singleObjects(manifest string) ([]*unstructured.Unstructured, error) {
+	parsed, err := documents([]byte(manifest))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return "", err
-	}
-	var content struct {
+	return flatten(parsed), nil
+}
+
+// record is what is read of a release record.
+type record struct {
+	Manifest string `json:"manifest"`
+	Hooks    []struct {
 		Manifest string `json:"manifest"`
+	} `json:"hooks"`
+}
+
+// decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
+// pkg/storage/driver/util.go).
+func decodeRecord(packed []byte) (record, error) {
+	unpacked, err := base64.StdEncoding.DecodeString(string(packed))
+	if err != nil {
+		return record{}, err
 	}
+	reader, err := gzip.NewReader(bytes.NewReader(unpacked))
+	if err != nil {
+		return record{}, err
+	}
+	var content record
 	if err := json.NewDecoder(reader).Decode(&content); err != nil {
-		return "", err
+		return record{}, err
 	}
-	return content.Manifest, reader.Close()
+	return content, reader.Close()
 }

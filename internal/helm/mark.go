@@ -30,6 +30,7 @@ const (
 	termKeepResources   = "keep-resources"
 	termDeleteNamespace = "delete-namespace"
 	termNamespaceKeys   = "namespace-keys"
+	termOwnValues       = "own-values"
 )
 
 // labelsOf writes a mark as labels.
@@ -51,6 +52,7 @@ func writeTerms(t release.Terms) string {
 	var terms []string
 	for term, holds := range map[string]bool{
 		termKeepResources: t.KeepResources, termDeleteNamespace: t.DeleteNamespace, termNamespaceKeys: t.NamespaceKeys,
+		termOwnValues: t.OwnValues,
 	} {
 		if holds {
 			terms = append(terms, term)
@@ -67,6 +69,7 @@ func readTerms(labels map[string]string) release.Terms {
 		DeleteNamespace: slices.Contains(terms, termDeleteNamespace),
 		NamespaceKeys:   slices.Contains(terms, termNamespaceKeys),
 		ServiceAccount:  labels[labelAccount],
+		OwnValues:       slices.Contains(terms, termOwnValues),
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 func TestMaskSecrets(t *testing.T) {
 	t.Parallel()
-	const manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: c2VjcmV0}\nstringData: {b: secret}\n---\n" +
+	const manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: 'data: {a: c2VjcmV0}'}}\ndata: {a: c2VjcmV0}\nstringData: {b: secret}\n---\n" +
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: below}\n  stringData: {c: secret}\n---\n" +
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {d: public}\n"
 	masked, err := helm.MaskSecrets(manifest)

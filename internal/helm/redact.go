@@ -187,4 +187,12 @@ func mask(object map[string]any) {
 			entries[key] = redacted
 		}
 	}
+	// kubectl keeps the whole object there.
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, applied := annotations[lastApplied]; applied {
+		annotations[lastApplied] = redacted
+	}
 }
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

@@ -35,11 +35,16 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err != nil {
 		return release.Rendering{}, err
 	}
+	documents, err := documentsOf(first.objects, first.hooks, d.Namespace)
+	if err != nil {
+		return release.Rendering{}, err
+	}
 	found := c.doubt(d, first)
 	return release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
+		Documents:      documents,
 		Irreproducible: found.cause,
 		AsksCluster:    found.asks,
 	}, nil
@@ -123,7 +128,7 @@ func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
 
 // applied leaves out what does not stand in the manifest.
 func applied(d target.Deployment, made rendered) rendered {
-	made.objects, _ = split(made.objects)
+	made.objects, made.hooks = split(made.objects)
 	if !d.Options.DeleteCRDResources {
 		keepCRDs(made.objects)
 	}

@@ -34,10 +34,11 @@ type place struct {
 	anyVersion bool
 }
 
-// rendered are the objects of a deployment, hooks as well.
+// rendered are the objects of a deployment, hooks as well. They stand beside the others
+// where they were taken apart.
 type rendered struct {
-	chart   *chart.Chart
-	objects []*unstructured.Unstructured
+	chart          *chart.Chart
+	objects, hooks []*unstructured.Unstructured
 }
 
 // render makes the objects of a deployment: its chart's, put through its

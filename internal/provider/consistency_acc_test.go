@@ -286,8 +286,8 @@ func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []stri
 	reason := ""
 	for _, warning := range warnings {
 		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {
-			_, detail, _ = strings.Cut(detail, ": ")
-			reason, _, _ = strings.Cut(detail, ". Deployments:")
+			_, detail, _ = strings.Cut(detail, "- a/"+r.name+": ")
+			reason, _, _ = strings.Cut(detail, " Hashes of their objects")
 		}
 	}
 	switch wanted := r.Steps[i].Unknown; {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -69,7 +70,7 @@ func groupByCause(failures []deploy.Failure) []cause {
 // one cause on many clusters reads alike.
 func causeText(err error) string {
 	if unreachable, ok := errors.AsType[*status.UnreachableError](err); ok {
-		return fmt.Sprintf("the cluster does not answer (%v)", unreachable.Err)
+		return fmt.Sprintf("the cluster does not answer (%v)", withoutURL(unreachable.Err))
 	}
 	if denied, ok := errors.AsType[*status.DeniedError](err); ok {
 		return fmt.Sprintf("the cluster refuses the request (%v)", denied.Err)
@@ -81,6 +82,15 @@ func causeText(err error) string {
 		return fmt.Sprintf("the cluster cannot carry the request out now (%v)", busy.Err)
 	}
 	return err.Error()
+}
+
+// withoutURL leaves the request out of an error of the network. Its address, with all
+// parameters, says less than what went wrong, and takes more room.
+func withoutURL(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		return request.Err
+	}
+	return err
 }
 
 // advice says what to do next about an error.
@@ -206,6 +216,7 @@ func addUnobserved(diags *diag.Diagnostics, name string, failures []deploy.Failu
 			diags.AddError(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.failures[0].Err))
 			continue
 		}
-		diags.AddWarning(summary, detail+"What is known of their deployments is kept; nothing is taken as removed.")
+		diags.AddWarning(summary, detail+"What is known of the deployments there is kept; nothing is taken as removed. "+
+			"A change that is planned there fails if this is still so when it is applied; all others are carried out.")
 	}
 }

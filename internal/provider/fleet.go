@@ -218,6 +218,15 @@ func (c *clusterClient) Inspect(ctx context.Context, releases []release.Inspecti
 	return findings, kube.Classify(c.name, err)
 }
 
+// deployed reads what releases are made of, for diagnostics.
+func (c *clusterClient) deployed(ctx context.Context, releases []release.Observed) ([]helm.Deployed, error) {
+	found, err := c.helm.Deployed(ctx, releases)
+	for i := range found {
+		found[i].Err = kube.Classify(c.name, found[i].Err)
+	}
+	return found, kube.Classify(c.name, err)
+}
+
 func (c *clusterClient) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions, err := c.helm.Versions(ctx, references)
 	return versions, kube.Classify(c.name, err)

@@ -331,13 +331,13 @@ func TestAccPaused(t *testing.T) {
 	if summary != "+1 ~0 -0 =0, 3 held" || stages != "1. one on a\nHeld: one on b; two on a, b" {
 		t.Errorf("summary %q, stages %q", summary, stages)
 	}
-	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Deployments: a/two, b/one, b/two") {
+	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "- a/two, b/one, b/two: ") {
 		t.Errorf("the plan does not say what is held:\n%s", output)
 	}
 
 	// A change of what is there is held, too.
 	w.configure(t, paused(s.provider("", on, on)), with(s.bundle("one", "y"), "paused = true"), with(s.bundle("two", "x"), "paused = true"), of)
-	if output := unwrapped(w.run(t, "apply", "-auto-approve", "-input=false")); !strings.Contains(output, "Deployments: a/one, a/two, b/one, b/two") {
+	if output := unwrapped(w.run(t, "apply", "-auto-approve", "-input=false")); !strings.Contains(output, "- a/one, a/two, b/one, b/two: ") {
 		t.Errorf("the plan does not say what is held:\n%s", output)
 	}
 	if got := s.value(t, 0, "one"); got != "x" {

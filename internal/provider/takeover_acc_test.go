@@ -225,7 +225,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 
 			w.configure(t, s.provider("", on), s.web(), target("take_ownership = true", "fleet_bundle.web.bundles"))
 			taken := unwrapped(w.run(t, "plan", "-input=false"))
-			if want := fmt.Sprintf("revision %d, of %s; upgrade", last, test.holder); !strings.Contains(taken, want) || !strings.Contains(taken, "takes over") {
+			if want := fmt.Sprintf("revision %d, of %s, gets a new revision", last, test.holder); !strings.Contains(taken, want) || !strings.Contains(taken, "takes over") {
 				t.Errorf("the plan does not say %q:\n%s", want, taken)
 			}
 			w.apply(t)

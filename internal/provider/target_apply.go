@@ -76,7 +76,7 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		plan.Summary = types.StringValue(counts.String())
 	}
 	if plan.Stages.IsUnknown() { // No plan has told what is held.
-		plan.Stages = types.StringValue(change.stages)
+		plan.Stages = types.StringValue(change.inWords())
 		warnHeld(name, change.held, diags)
 	}
 	return true

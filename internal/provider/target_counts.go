@@ -85,6 +85,18 @@ func (m *targetModel) setCountsUnknown() {
 	m.ClusterCounts = types.MapUnknown(countsType())
 }
 
+// keepFailed counts the deployments that have failed and are not touched: every other
+// one that fails is an error of the apply, after which nothing has to be as planned.
+func (m *targetModel) keepFailed(prior map[deploy.Key]deploy.Record, compared change) {
+	var failed int64
+	for key := range compared.keep {
+		if prior[key].State == status.ErrApplied {
+			failed++
+		}
+	}
+	m.Failed = types.Int64Value(failed)
+}
+
 // keepCounts is for a plan that changes none.
 func (m *targetModel) keepCounts(before *targetModel) {
 	m.ReadyClusters = before.ReadyClusters

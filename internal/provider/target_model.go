@@ -29,6 +29,7 @@ type targetModel struct {
 	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
 	PlanObjects        types.Bool     `tfsdk:"plan_objects"`
 	Drift              types.String   `tfsdk:"drift"`
+	Diff               types.String   `tfsdk:"diff"`
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`

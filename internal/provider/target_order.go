@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -54,13 +55,34 @@ func rememberNeeds(ctx context.Context, private privateWriter, before, wanted ma
 	diags.Append(private.SetKey(ctx, needsKey, raw)...)
 }
 
-// warnHeld says which deployments the plan leaves as they are, one warning for each
-// cause.
-func warnHeld(name string, held []deploy.Failure, diags *diag.Diagnostics) {
-	for _, cause := range groupByCause(held) {
-		diags.AddWarning("Target "+name+": deployments are held", fmt.Sprintf("Deployments: %s\n\nCause: %s\n\n"+
-			"They are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.", listOf(keys(cause.failures)), cause.text))
+// inWords are the stages of a change and what is removed after them.
+func (c change) inWords() string {
+	if len(c.remove) == 0 {
+		return c.stages
 	}
+	clusters := map[string][]string{}
+	for _, key := range c.remove {
+		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
+	}
+	removed := release.RemovedText(clusters)
+	if c.stages == "" {
+		return removed
+	}
+	return c.stages + "\n" + removed
+}
+
+// warnHeld says which deployments the plan leaves as they are, and why. It is one
+// warning: of several with one summary Terraform shows the first alone.
+func warnHeld(name string, held []deploy.Failure, diags *diag.Diagnostics) {
+	if len(held) == 0 {
+		return
+	}
+	var lines strings.Builder
+	for _, cause := range groupByCause(held) {
+		fmt.Fprintf(&lines, "  - %s: %s\n", listOf(keys(cause.failures)), cause.text)
+	}
+	diags.AddWarning("Target "+name+": deployments are held",
+		lines.String()+"\nThey are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.")
 }
 
 // unexpectedlyHeld are the deployments among those held that the plan showed as to be

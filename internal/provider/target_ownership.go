@@ -43,6 +43,19 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 	return client, seen.snapshot, seen.err
 }
 
+// silent notes that clusters did not answer a refresh of this process, so that planning
+// does not wait for them once more.
+func (f *fleet) silent(failures []deploy.Failure) {
+	for _, failure := range failures {
+		if failure.Bundle != "" {
+			continue
+		}
+		known := &glance{err: failure.Err}
+		known.once.Do(func() {})
+		f.glances.LoadOrStore(failure.Cluster, known)
+	}
+}
+
 // belongings are what deployments meet on their clusters that belongs to others.
 type belongings struct {
 	mu sync.Mutex
@@ -192,12 +205,26 @@ func previewRelease(ctx context.Context, client *clusterClient, key deploy.Key, 
 		holder, fleets = origin, isFleets
 	case release.Stranger:
 	}
-	lines, doing := &found.taken, "; "+action.String()
+	lines, doing := &found.taken, ", "+fate(action)
 	if err != nil {
 		lines, doing = &found.refused, ""
 	}
 	found.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, holder, doing)
 	return fleets
+}
+
+// fate says what an action makes of a release.
+func fate(action release.Action) string {
+	switch action {
+	case release.Upgrade:
+		return "gets a new revision"
+	case release.Recover:
+		return "gets a new revision, after an operation that was cut short"
+	case release.Keep, release.Adopt:
+		return "stays as it is"
+	case release.Install, release.Uninstall:
+	}
+	return action.Doing()
 }
 
 // warn makes one diagnostic of each kind.
@@ -216,7 +243,7 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 		},
 		{
 			b.refused, "Target " + name + ": will be refused what belongs to others",
-			"These deployments will fail, and nothing of theirs is touched. Set take_ownership = true to take them over, or choose other names.",
+			"These deployments will fail, and what is there stays as it is. Set take_ownership = true to take them over, or choose other names.",
 		},
 		{
 			b.left, "Target " + name + ": releases of a former target of this name are left",

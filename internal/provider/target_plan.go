@@ -33,6 +33,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
 		gone.guardDestroy(&resp.Diagnostics)
 		if r.fleet != nil {
+			r.showDiff(ctx, &gone, &gone, change{remove: slices.Collect(maps.Keys(gone.records()))}, newRenderings(false), &resp.Diagnostics)
 			r.fleet.claims.drop(gone.Name.ValueString())
 		}
 		return
@@ -284,14 +285,14 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	unpinned := r.fleet.unpinAfterKinds(compared)
 	var failures []deploy.Failure
 	moody := map[string][]string{}
-	renderings := map[deploy.Key]release.Rendering{}
+	made := newRenderings(plan.showsDiff())
 	for _, d := range compared.write {
 		rendering, err := r.fleet.charts.Render(d)
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
-		renderings[deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}] = rendering
+		made.keep(keyOf(d), rendering)
 		deployments[d.Key()] = plannedValue(d, rendering)
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		promised := r.fleet.promise(d, prior[keyOf(d)], rendering)
@@ -307,7 +308,10 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	if !diags.HasError() {
 		r.checkOutside(ctx, name, wanted, compared, diags)
 	}
-	r.warnOwnership(ctx, plan, prior, compared.write, renderings, diags)
+	r.warnOwnership(ctx, plan, prior, compared.write, made.of, diags)
+	if !r.isApplied(before) {
+		r.showDiff(ctx, plan, before, compared, made, diags)
+	}
 	if plan.PlanObjects.ValueBool() {
 		warnIrreproducible(name, moody, diags)
 	}
@@ -322,8 +326,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	plan.Summary, plan.Stages = before.Summary, before.Stages
 	plan.keepCounts(before)
 	if creating || counts.Any() {
-		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.stages)
+		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.inWords())
 		plan.setCountsUnknown()
+		plan.keepFailed(prior, compared)
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)
@@ -331,13 +336,18 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 }
 
 // warnIrreproducible says why the objects of deployments cannot be told before the
-// apply, one warning for each cause.
+// apply. It is one warning: of several with one summary Terraform shows the first alone.
 func warnIrreproducible(name string, causes map[string][]string, diags *diag.Diagnostics) {
-	for _, cause := range slices.Sorted(maps.Keys(causes)) {
-		diags.AddWarning("Target "+name+": objects are known only after the apply",
-			"What these charts give is decided only then: "+cause+".\n\nDeployments: "+strings.Join(causes[cause], ", ")+
-				"\n\nTheir hashes in objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
+	if len(causes) == 0 {
+		return
 	}
+	var lines strings.Builder
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(causes[cause], ", "), cause)
+	}
+	diags.AddWarning("Target "+name+": objects are known only after the apply",
+		"What these charts give is decided only then:\n"+lines.String()+
+			"\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
 }
 
 // checkConnections reads the connections that the change needs. It dials

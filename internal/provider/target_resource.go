@@ -110,6 +110,13 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 					"`none` only looks whether each release is there. What differs is put right by the next apply, unless the bundle has `correctDrift.enabled: false`.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DriftLive), string(deploy.DriftRelease), string(deploy.DriftNone))},
 			},
+			"diff": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "What a plan shows of a change beside the names of objects. `summary` (default): nothing more. `rendered`: a warning with a unified diff of the rendered objects " +
+					"of each deployment that changes, equal ones of several clusters once. Values of Secrets are masked, and so is everything in deployments whose values come from the cluster; " +
+					"the value of a sensitive variable can show through another object, such as a ConfigMap. Another setting deploys nothing.",
+				Validators: []validator.String{stringvalidator.OneOf(diffSummary, diffRendered)},
+			},
 			"id": schema.StringAttribute{
 				Computed:            true,
 				MarkdownDescription: "Random id of this target, with which it marks its releases. Only releases with this mark are ever removed.",
@@ -142,7 +149,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"stages": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "The order of the last change in words, as `dependsOn` and `rolloutStrategy` make it: what is deployed after what, if all goes well, " +
-					"and what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows.",
+					"what is held from the beginning, because it is paused, in no partition, or more than the rollout strategy allows, and what is removed.",
 			},
 			"ready_clusters": schema.StringAttribute{
 				Computed:            true,
@@ -217,6 +224,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.fleet.silent(failures)
 	r.fleet.rememberUIDs(observation.UIDs)
 	rememberClusters(ctx, req.Private, resp.Private, observation.UIDs, &resp.Diagnostics)
 	r.fleet.rememberConnections(ctx, readConnections(ctx, req.Private, &resp.Diagnostics), resp.Private, records, &resp.Diagnostics)

@@ -19,6 +19,9 @@ type Terms struct {
 	// ServiceAccount is who acts on the release, "" for the identity of the
 	// connection.
 	ServiceAccount string
+	// OwnValues says that no value came from the cluster, so that what was rendered
+	// holds nothing that only the cluster may know.
+	OwnValues bool
 }
 
 // TermsOf reads them from the options of a deployment.
@@ -28,6 +31,7 @@ func TermsOf(d target.Deployment) Terms {
 		DeleteNamespace: d.Options.DeleteNamespace && !d.Options.KeepResources,
 		NamespaceKeys:   len(d.Options.NamespaceLabels)+len(d.Options.NamespaceAnnotations) > 0,
 		ServiceAccount:  d.Options.ServiceAccount,
+		OwnValues:       len(d.ValuesFrom()) == 0,
 	}
 }
 

@@ -36,6 +36,9 @@ type Rendering struct {
 	Chart   string
 	Version string
 	Objects []Object
+	// Documents are the same objects in full, and hooks; none where they are not known
+	// before they are deployed.
+	Documents []Document
 	// Irreproducible names what makes another rendering differ, such as a
 	// template function that reads the clock; "" when nothing does.
 	Irreproducible string

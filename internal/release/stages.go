@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -104,13 +105,26 @@ func (o *Order) list(steps []int, remark func(int) string) string {
 	slices.SortFunc(groups, func(a, b group) int { return strings.Compare(a.bundle+" "+a.remark, b.bundle+" "+b.remark) })
 	words := make([]string, len(groups))
 	for k, g := range groups {
-		names := slices.Sorted(slices.Values(clusters[g]))
-		const shown = 5
-		on := strings.Join(names, ", ")
-		if len(names) > shown {
-			on = fmt.Sprintf("%d clusters, %s to %s", len(names), names[0], names[len(names)-1])
-		}
-		words[k] = g.bundle + " on " + on + g.remark
+		words[k] = g.bundle + " on " + clustersText(clusters[g]) + g.remark
 	}
 	return strings.Join(words, "; ")
+}
+
+func clustersText(clusters []string) string {
+	names := slices.Sorted(slices.Values(clusters))
+	const shown = 5
+	if len(names) > shown {
+		return fmt.Sprintf("%d clusters, %s to %s", len(names), names[0], names[len(names)-1])
+	}
+	return strings.Join(names, ", ")
+}
+
+// RemovedText words what is removed, given the clusters of each bundle:
+// "Removed: web on a, b".
+func RemovedText(clusters map[string][]string) string {
+	words := make([]string, 0, len(clusters))
+	for _, bundle := range slices.Sorted(maps.Keys(clusters)) {
+		words = append(words, bundle+" on "+clustersText(clusters[bundle]))
+	}
+	return "Removed: " + strings.Join(words, "; ")
 }

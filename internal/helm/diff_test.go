@@ -1,0 +1,39 @@
+package helm_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// A rendering holds its objects in full, those of a list one by one, and hooks beside
+// them.
+func TestRenderDocuments(t *testing.T) {
+	t.Parallel()
+	rendering, err := (&helm.Charts{}).Render(deployment(map[string]string{
+		"Chart.yaml": chartYAML,
+		"templates/a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, metadata: {name: a}, data: {b: x, a: y2}}\n" +
+			"- {kind: Namespace, apiVersion: v1, metadata: {name: made}}\n",
+		"templates/hook.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {parallelism: 12345678901234567}\n",
+	}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []release.Document{
+		{
+			Object:  release.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"},
+			Content: `{"apiVersion":"v1","data":{"a":"y2","b":"x"},"kind":"ConfigMap","metadata":{"name":"a"}}`,
+		},
+		{Object: release.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`},
+		{
+			Object: release.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
+			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"parallelism":12345678901234567}}`,
+		},
+	}
+	if diff := cmp.Diff(want, rendering.Documents); diff != "" {
+		t.Errorf("documents (-want +got):\n%s", diff)
+	}
+}
