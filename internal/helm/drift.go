@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -148,13 +149,26 @@ func manifestOf(secret *corev1.Secret) manifest {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
 	parsed, err := documents([]byte(text))
-	if err == nil {
-		parsed, err = members(parsed)
-	}
 	if err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
 	}
-	return manifest{objects: parsed}
+	read := manifest{objects: make([]*unstructured.Unstructured, 0, len(parsed))}
+	for _, object := range parsed {
+		if !object.IsList() {
+			read.objects = append(read.objects, object)
+			continue
+		}
+		err := object.EachListItem(func(item runtime.Object) error {
+			if member, ok := item.(*unstructured.Unstructured); ok {
+				read.objects = append(read.objects, member)
+			}
+			return nil
+		})
+		if err != nil {
+			return manifest{err: fmt.Errorf("reading a list in the release record %s: %w", secret.Name, err)}
+		}
+	}
+	return read
 }
 
 // recordedManifest decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,36 @@ func decode(document []byte) (map[string]any, error) {
 	return content, nil
 }
 
+// flatten puts the objects of lists in place of the lists, as Helm does when it makes
+// them. It is not done where documents are read: by the annotations of a document Helm
+// tells hooks, and what is inside a list is none.
+func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	flat := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		items, isList := object.Object["items"].([]any)
+		if !isList || slices.ContainsFunc(items, isNoObject) {
+			flat = append(flat, object) // An API server says what is wrong with it.
+			continue
+		}
+		members := make([]*unstructured.Unstructured, len(items))
+		for i, item := range items {
+			content, _ := item.(map[string]any)
+			members[i] = &unstructured.Unstructured{Object: content}
+			if members[i].GetKind() == "" && members[i].GetAPIVersion() == "" {
+				members[i].SetAPIVersion(object.GetAPIVersion())
+				members[i].SetKind(strings.TrimSuffix(object.GetKind(), "List"))
+			}
+		}
+		flat = append(flat, flatten(members)...)
+	}
+	return flat
+}
+
+func isNoObject(item any) bool {
+	_, ok := item.(map[string]any)
+	return !ok
+}
+
 // rawManifest checks a file of a raw bundle and leaves out what is no object.
 func rawManifest(file bundle.File) ([]byte, error) {
 	objects, err := documents(file.Content)
@@ -72,30 +103,6 @@ func rawManifest(file bundle.File) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", file.Name, err)
 	}
 	return []byte(manifest), nil
-}
-
-// members are the objects that a cluster gets: those in a List in place of the List.
-func members(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	flat := make([]*unstructured.Unstructured, 0, len(objects))
-	for _, object := range objects {
-		if !object.IsList() {
-			flat = append(flat, object)
-			continue
-		}
-		list, err := object.ToList()
-		if err != nil {
-			return nil, fmt.Errorf("reading the objects of a %s: %w", object.GetKind(), err)
-		}
-		inside := make([]*unstructured.Unstructured, len(list.Items))
-		for i := range list.Items {
-			inside[i] = &list.Items[i]
-		}
-		if inside, err = members(inside); err != nil {
-			return nil, err
-		}
-		flat = append(flat, inside...)
-	}
-	return flat, nil
 }
 
 // join writes objects as one YAML stream.
@@ -124,12 +131,8 @@ func objects(manifest, namespace, digest string) ([]release.Object, error) {
 }
 
 func listObjects(objects []*unstructured.Unstructured, namespace, digest string) ([]release.Object, error) {
-	objects, err := members(objects)
-	if err != nil {
-		return nil, err
-	}
 	listed := make([]release.Object, 0, len(objects))
-	for _, object := range objects {
+	for _, object := range flatten(objects) {
 		content, err := json.Marshal(object.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)

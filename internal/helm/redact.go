@@ -36,15 +36,12 @@ func (r *redactor) learn(manifest string) {
 		return
 	}
 	parsed, err := documents([]byte(manifest))
-	if err == nil {
-		parsed, err = members(parsed)
-	}
 	if err != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, object := range parsed {
+	for _, object := range flatten(parsed) {
 		if object.GetKind() == "Secret" && object.GetAPIVersion() == "v1" {
 			r.learnSecret(object)
 		}
