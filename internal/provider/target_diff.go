@@ -179,7 +179,7 @@ func (c *comparison) withoutRelease(change planned) {
 	switch {
 	case change.wanted == nil:
 		c.add(change, release.Preview{Fate: release.Goes, Remarks: []string{"the cluster does not have it any more"}}, nil, nil)
-	case change.valuesFromCluster():
+	case change.isUntold():
 		c.cannot(change, change.rendering.Irreproducible)
 	default:
 		c.add(change, release.Preview{Fate: release.Comes, Remarks: change.remarks()}, nil, change.rendering.Documents)
@@ -192,7 +192,7 @@ func (c *comparison) withoutCluster(change planned, err error) {
 	prior, had := c.prior[change.key]
 	unknown := blindness(err)
 	switch {
-	case change.wanted != nil && !had && !change.valuesFromCluster():
+	case change.wanted != nil && !had && !change.isUntold():
 		c.withoutRelease(change)
 	case change.wanted == nil && len(prior.Objects) > 0:
 		c.addAlterations(change, release.Preview{Fate: release.Goes, Remarks: []string{"as the state knows it: " + unknown}}, namesOf(prior.Objects))
@@ -228,7 +228,7 @@ func (c *comparison) compare(change planned, observed release.Observed, read hel
 		c.cannot(change, blindness(read.Err))
 	case change.wanted == nil:
 		c.add(change, release.Preview{Fate: release.Goes, Remarks: c.parting(change, observed)}, read.Documents, nil)
-	case change.valuesFromCluster():
+	case change.isUntold():
 		c.cannot(change, change.rendering.Irreproducible)
 	case c.isRefused(change, observed):
 		c.cannot(change, "the release belongs to somebody else")
@@ -288,8 +288,11 @@ func (p planned) remarks() []string {
 	return []string{"this is one of several possible results: " + p.rendering.Irreproducible}
 }
 
-// valuesFromCluster says that nothing can be rendered without the cluster.
-func (p planned) valuesFromCluster() bool { return p.wanted != nil && len(p.wanted.ValuesFrom()) > 0 }
+// isUntold says that nothing could be rendered without the cluster. That is not the
+// same as nothing: a chart can render no object at all.
+func (p planned) isUntold() bool {
+	return p.wanted != nil && p.rendering.Documents == nil && p.rendering.Irreproducible != ""
+}
 
 func (c *comparison) add(change planned, preview release.Preview, before, after []release.Document) {
 	alterations, err := release.Compare(before, after)
