@@ -62,6 +62,8 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	if reason != "" {
+		resp.Diagnostics.AddWarning("Target "+plan.Name.ValueString()+": deployments are known only after the apply",
+			"Not known yet: "+reason+".\n\nWhat is known while planning shows in the plan: give it values that do not depend on resources that are still to be made.")
 		leg.Unknown = true
 		plan.setUnknown()
 		r.fleet.rota.plan(plan.Name.ValueString(), nil)
@@ -109,15 +111,15 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 	if m.Name.IsUnknown() || isUnknownInside(ctx, m.Targets) {
 		return nil, "the target's name or rules"
 	}
-	if r.fleet.clustersUnknown || r.fleet.groupsUnknown {
-		return nil, "the provider's clusters or groups"
+	if r.fleet.clustersUnknown {
+		return nil, "the provider's clusters"
+	}
+	if r.fleet.groupsUnknown {
+		return nil, "the provider's cluster_groups"
 	}
 	clusters, unknown := r.fleet.facts()
 	if len(unknown) > 0 {
-		diags.AddWarning("Target "+m.Name.ValueString()+": deployments are known only after the apply",
-			"Labels or other facts of these clusters are not known yet: "+strings.Join(unknown, ", ")+
-				". Give them values that do not depend on resources to see the deployments in the plan.")
-		return nil, "the labels of clusters"
+		return nil, "labels or other facts of cluster " + strings.Join(unknown, ", ")
 	}
 	bundles, reason := r.fleet.readBundles(ctx, "Target "+m.Name.ValueString(), m.Bundles, diags)
 	if reason != "" || diags.HasError() {
@@ -193,7 +195,12 @@ func (c change) counts() status.Changes {
 // nothing is deployed: the target has another name, which stands on its
 // records, or its objects are to be shown and were not before.
 func (m *targetModel) remarks(before *targetModel) bool {
-	return !m.Name.Equal(before.Name) || (m.PlanObjects.ValueBool() && before.Objects.IsNull())
+	return !m.Name.Equal(before.Name) || (before.Objects.IsNull() && (m.PlanObjects.ValueBool() || m.PlanObjects.IsUnknown()))
+}
+
+// mayRemark says whether it is not known yet if every release has to be looked at again.
+func (m *targetModel) mayRemark(before *targetModel) bool {
+	return m.Name.Equal(before.Name) && before.Objects.IsNull() && m.PlanObjects.IsUnknown()
 }
 
 // compare keeps a deployment whose digest is as wanted and whose last operation
@@ -322,6 +329,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)
+	}
+	if plan.mayRemark(before) {
+		plan.Summary, plan.Stages = types.StringUnknown(), types.StringUnknown()
 	}
 }
 
