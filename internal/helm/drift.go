@@ -22,6 +22,8 @@ import (
 // manifest are the objects that one release is made of, hooks excepted.
 type manifest struct {
 	objects []*unstructured.Unstructured
+	// chart and version are those of the chart.
+	chart, version string
 	// err is why the record could not be read.
 	err error
 }
@@ -144,15 +146,18 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 // manifestOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
 func manifestOf(secret *corev1.Secret) manifest {
-	text, err := recordedManifest(secret.Data["release"])
+	recorded, err := readRecorded(secret.Data["release"])
 	if err != nil {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
-	parsed, err := documents([]byte(text))
+	parsed, err := documents([]byte(recorded.Manifest))
 	if err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
 	}
-	read := manifest{objects: make([]*unstructured.Unstructured, 0, len(parsed))}
+	read := manifest{
+		objects: make([]*unstructured.Unstructured, 0, len(parsed)),
+		chart:   recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version,
+	}
 	for _, object := range parsed {
 		if !object.IsList() {
 			read.objects = append(read.objects, object)
@@ -171,22 +176,31 @@ func manifestOf(secret *corev1.Secret) manifest {
 	return read
 }
 
-// recordedManifest decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
+// recorded is what is read of a record.
+type recorded struct {
+	Manifest string `json:"manifest"`
+	Chart    struct {
+		Metadata struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"metadata"`
+	} `json:"chart"`
+}
+
+// readRecorded decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
 // pkg/storage/driver/util.go).
-func recordedManifest(record []byte) (string, error) {
+func readRecorded(record []byte) (recorded, error) {
+	var content recorded
 	packed, err := base64.StdEncoding.DecodeString(string(record))
 	if err != nil {
-		return "", err
+		return content, err
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return "", err
-	}
-	var content struct {
-		Manifest string `json:"manifest"`
+		return content, err
 	}
 	if err := json.NewDecoder(reader).Decode(&content); err != nil {
-		return "", err
+		return content, err
 	}
-	return content.Manifest, reader.Close()
+	return content, reader.Close()
 }

@@ -30,6 +30,7 @@ const (
 	termKeepResources   = "keep-resources"
 	termDeleteNamespace = "delete-namespace"
 	termNamespaceKeys   = "namespace-keys"
+	termHidesObjects    = "hides-objects"
 )
 
 // labelsOf writes a mark as labels.
@@ -50,7 +51,7 @@ func labelsOf(m release.Mark) map[string]string {
 func writeTerms(t release.Terms) string {
 	var terms []string
 	for term, holds := range map[string]bool{
-		termKeepResources: t.KeepResources, termDeleteNamespace: t.DeleteNamespace, termNamespaceKeys: t.NamespaceKeys,
+		termKeepResources: t.KeepResources, termDeleteNamespace: t.DeleteNamespace, termNamespaceKeys: t.NamespaceKeys, termHidesObjects: t.HidesObjects,
 	} {
 		if holds {
 			terms = append(terms, term)
@@ -66,6 +67,7 @@ func readTerms(labels map[string]string) release.Terms {
 		KeepResources:   slices.Contains(terms, termKeepResources),
 		DeleteNamespace: slices.Contains(terms, termDeleteNamespace),
 		NamespaceKeys:   slices.Contains(terms, termNamespaceKeys),
+		HidesObjects:    slices.Contains(terms, termHidesObjects),
 		ServiceAccount:  labels[labelAccount],
 	}
 }

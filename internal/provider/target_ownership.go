@@ -114,7 +114,7 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 	for _, d := range deployments {
 		key := deploy.Key{Cluster: cluster, Bundle: d.Bundle.Name}
 		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, d.Bundle.Name, d.Digest)
-		own.Workspace = holder.Workspace
+		own.Workspace, own.Formers = holder.Workspace, holder.Formers
 		observed := snapshot.Find(d.Namespace, d.Release)
 		if observed != nil && observed.Status != release.StatusUninstalled {
 			isFleets := previewRelease(ctx, client, key, own, *observed, take, found)

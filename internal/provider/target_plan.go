@@ -46,6 +46,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if !creating {
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 		prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+		plan.formers = readFormers(ctx, req.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return

@@ -23,6 +23,7 @@ type remembered struct {
 	uids        map[string]string // identities of clusters
 	connections connections
 	needs       map[string][]string // the bundles that each bundle was deployed after
+	formers     []string
 }
 
 func readRemembered(ctx context.Context, private privateReader, diags *diag.Diagnostics) remembered {
@@ -31,6 +32,7 @@ func readRemembered(ctx context.Context, private privateReader, diags *diag.Diag
 		uids:        readClusters(ctx, private, diags),
 		connections: readConnections(ctx, private, diags),
 		needs:       readNeeds(ctx, private, diags),
+		formers:     readFormers(ctx, private, diags),
 	}
 }
 

@@ -25,8 +25,9 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure  = (*targetResource)(nil)
-	_ resource.ResourceWithModifyPlan = (*targetResource)(nil)
+	_ resource.ResourceWithConfigure   = (*targetResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*targetResource)(nil)
+	_ resource.ResourceWithImportState = (*targetResource)(nil)
 )
 
 // targetResource owns the Helm releases of some bundles on some clusters.
@@ -187,7 +188,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		plan.ID = before.ID
 	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids}, resp.Private, &resp.Diagnostics)
+	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids, formers: left.formers}, resp.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() && len(plan.records()) == 0 {
 		// Nothing is there, so there is nothing to know. Terraform would taint what is
 		// saved now, and with create_before_destroy remove what it was to replace.
@@ -205,7 +206,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
 		return
 	}
-	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
@@ -260,7 +261,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
-	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
 	r.fleet.claims.retire(name)
 	leg, diags := readCreateLeg(ctx, req.Private)
@@ -280,7 +281,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
 	if leg.Planned {
-		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), uids: uids}
+		left := predecessor{instance: state.ID.ValueString(), formers: state.formers, records: without(records, removals), uids: uids}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				r.fleet.successions.leave(leg.Target, left)
@@ -292,7 +293,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	holder := state.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
 		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
 		UIDs: uids, HandOver: r.fleet.handOver(name),
 	})

@@ -16,6 +16,9 @@ type Terms struct {
 	// NamespaceKeys says that the release has labels or annotations on its
 	// namespace.
 	NamespaceKeys bool
+	// HidesObjects says that values come from Secrets or ConfigMaps, so that nothing
+	// about the content of an object may show.
+	HidesObjects bool
 	// ServiceAccount is who acts on the release, "" for the identity of the
 	// connection.
 	ServiceAccount string
@@ -27,6 +30,7 @@ func TermsOf(d target.Deployment) Terms {
 		KeepResources:   d.Options.KeepResources,
 		DeleteNamespace: d.Options.DeleteNamespace && !d.Options.KeepResources,
 		NamespaceKeys:   len(d.Options.NamespaceLabels)+len(d.Options.NamespaceAnnotations) > 0,
+		HidesObjects:    len(d.ValuesFrom()) > 0,
 		ServiceAccount:  d.Options.ServiceAccount,
 	}
 }
