@@ -33,7 +33,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
 		gone.guardDestroy(&resp.Diagnostics)
 		if r.fleet != nil {
-			r.fleet.claims.drop(gone.Name.ValueString())
+			r.fleet.claims.drop(gone.Name.ValueString(), gone.ID.ValueString())
 		}
 		return
 	}
@@ -68,12 +68,12 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		leg.Unknown = true
 		plan.setUnknown()
 		r.fleet.rota.plan(plan.Name.ValueString(), nil)
-		r.fleet.claims.drop(plan.Name.ValueString())
+		r.fleet.claims.drop(plan.Name.ValueString(), prior.ID.ValueString())
 	} else {
 		leg.Wanted = releasesOf(wanted)
 		if !creating {
 			if !prior.Name.Equal(plan.Name) {
-				r.fleet.claims.drop(prior.Name.ValueString())
+				r.fleet.claims.drop(prior.Name.ValueString(), prior.ID.ValueString())
 			}
 			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
 		}

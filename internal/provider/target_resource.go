@@ -222,7 +222,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
 	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
-	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+	if state.lacksCounts() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
@@ -263,7 +263,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
-	r.fleet.claims.retire(name)
+	r.fleet.claims.retire(name, state.ID.ValueString())
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -295,7 +295,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
 		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
 		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
-		UIDs: uids, HandOver: r.fleet.handOver(name),
+		UIDs: uids, HandOver: r.fleet.handOver(name, state.ID.ValueString()),
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
