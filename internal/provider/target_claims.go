@@ -124,6 +124,17 @@ func (c *claims) drop(name, instance string) {
 	c.ledger.note(name, instance, nil)
 }
 
+// made notes the id of a target that was created.
+func (c *claims) made(name, instance string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if planned, ok := c.byTarget[name]; ok {
+		planned.instance = instance
+		c.byTarget[name] = planned
+		c.ledger.note(name, instance, planned.releases)
+	}
+}
+
 // retire forgets what a target wanted that is deleted, unless a target of its name was
 // planned in this process, or by the plan that is applied: it replaces the deleted one.
 func (c *claims) retire(name, instance string) {

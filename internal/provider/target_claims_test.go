@@ -122,6 +122,15 @@ func TestClaimsOfOneName(t *testing.T) {
 			}
 		})
 	}
+	// One that was made is known by its id, and goes with it.
+	made := &claims{ledger: ledger{path: filepath.Join(t.TempDir(), "ledger.json")}}
+	made.add("t", wants("", "0", web), sameName)
+	made.made("t", "id")
+	next := &claims{ledger: made.ledger}
+	next.retire("t", "id")
+	if next.wantedByAnother("other", "", web, sameName) {
+		t.Error("a target that was replaced under another name still wants something")
+	}
 	// Only deleted: an earlier note keeps nothing back.
 	kept := ledger{path: filepath.Join(t.TempDir(), "ledger.json")}
 	(&claims{ledger: kept}).add("t", wants("", "0", web), sameName)

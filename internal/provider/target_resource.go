@@ -196,6 +196,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// What is true is saved whether all of it was wanted or not.
 	if begun {
+		r.fleet.claims.made(plan.Name.ValueString(), plan.ID.ValueString())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
