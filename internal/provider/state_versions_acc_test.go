@@ -136,7 +136,7 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 // restore puts a recording on the first cluster and into a workspace.
 func (s *site) restore(t *testing.T, w *workspace, recording string) {
 	t.Helper()
-	text, err := os.ReadFile(recording) //nolint:gosec // testdata
+	text, err := os.ReadFile(recording)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,22 +1,20 @@
 package provider
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -174,17 +172,16 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	branch.unknown, revision.unknown, directory.unknown = table, table, table
 	access := branch
 	access.name, access.shared, access.ofProvider = "gitrepo and its provider", nil, true
-	access.unknown = s.accessTable("bundles", s.git.URL(""))
+	access.unknown = accessTable("bundles", "git", s.git.URL(""))
+	for i := range access.unknown {
+		access.unknown[i].onlyNew = true // The commit that is known already is in cache_dir.
+	}
 	return []sample{branch, revision, directory, access}
 }
 
-// accessTable says that credentials leave unknown what needs them.
-func (s *samples) accessTable(unknown string, needed ...string) []allowed {
-	table := []allowed{{when: `git|registries`, unknown: unknown}} // Each entry, too, that a source needs.
-	for _, prefix := range needed {
-		table = append(table, allowed{when: `(?:git|registries)\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown})
-	}
-	return table
+// accessTable says that credentials leave unknown what needs them, and nothing else.
+func accessTable(unknown, attribute, prefix string) []allowed {
+	return []allowed{{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}}
 }
 
 // bundles are of every source. Only some carry all options: the framework takes long
@@ -207,11 +204,13 @@ func (s *samples) bundles(t *testing.T) []sample {
 	delete(options, "target_customizations")
 	options["files"] = files
 	access := of("bundle and its provider", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}})
-	access.shared, access.ofProvider, access.unknown = nil, true, s.accessTable(`bundles["web"] digest`, s.charts.RepositoryURL())
+	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(`bundles["web"] digest`, "registries", s.charts.RepositoryURL())
+	tailored := of("customized bundle", customized)
+	tailored.createOnly = true
 	local := of("bundle of files and its provider", map[string]any{"files": files})
 	local.shared, local.ofProvider, local.unknown = nil, true, nil
 	return []sample{
-		of("bundle of files", options), of("customized bundle", customized),
+		of("bundle of files", options), tailored,
 		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
 		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one")}),
 		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two"}}),
@@ -320,7 +319,10 @@ func (s *samples) targets(t *testing.T) []sample {
 	provider := s.of(t, "", "fleet_cluster_target", s.providerOf(t, s.clusters()), config)
 	provider.state = provider.deployed(t)
 	provider.name, provider.ofProvider, provider.unknown = "target and its provider", true, clustersTable()
-	return []sample{target, provider}
+	provider.createOnly = true
+	one := target
+	one.name, one.ofProvider, one.unknown = "target and its only cluster", true, clustersTable()
+	return []sample{target, provider, one}
 }
 
 // clusters are a provider's, reached in every way there is.
@@ -400,9 +402,7 @@ func (s sample) deployed(t *testing.T) existing {
 	var computed targetModel
 	computed.PlanObjects = types.BoolValue(true)
 	computed.setRecords(records)
-	enter := func(name string, value interface {
-		ToTerraformValue(ctx context.Context) (tftypes.Value, error)
-	}) {
+	enter := func(name string, value attr.Value) {
 		raw, err := value.ToTerraformValue(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -452,9 +452,6 @@ func clustersTable() []allowed {
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
 		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values))?`, unknown: all, warns: "cluster $1"},
-		{when: `clusters\["(.)"\].*`, unknown: `objects["$1/one"]`},
+		{when: `clusters\["(.)"\].*`, unknown: `objects["$1/one"]`, onlyNew: true},
 	}
 }
-
-var _ = slices.Sort[[]string]
-var _ = fmt.Sprint
