@@ -28,6 +28,8 @@ type Request struct {
 	Instance string
 	// Workspace is that of the state that knows the target.
 	Workspace string
+	// Formers are further ids whose releases are the target's own.
+	Formers []string
 	// HandOver spares what another target takes; nil for nothing.
 	HandOver HandOver
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned

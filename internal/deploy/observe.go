@@ -63,7 +63,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 			found.seen(key, prior)
 			continue
 		}
-		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, key.Bundle, prior.Digest)
+		own := holder.mark(key.Bundle, prior.Digest)
 		record := fold(prior, *observed, own)
 		found.seen(key, record)
 		if isInspected(record, drift) {

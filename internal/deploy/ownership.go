@@ -14,6 +14,15 @@ type Holder struct {
 	Owner, Target, Instance string
 	// Workspace is that of the state that knows the target.
 	Workspace string
+	// Formers are further ids whose releases are the target's own.
+	Formers []string
+}
+
+// mark is what the holder writes on the record of a bundle's release.
+func (h Holder) mark(bundle, digest string) release.Mark {
+	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
+	mark.Workspace, mark.Formers = h.Workspace, h.Formers
+	return mark
 }
 
 // HandOver says whether another target wants a release: what leaves this target must
@@ -23,9 +32,7 @@ type HandOver func(ctx context.Context, cluster, uid, namespace, name string) bo
 
 // mark is what the request writes on the record of a bundle's release.
 func (r Request) mark(bundle, digest string) release.Mark {
-	mark := release.NewMark(r.Owner, r.Target, r.Instance, bundle, digest)
-	mark.Workspace = r.Workspace
-	return mark
+	return Holder{Owner: r.Owner, Target: r.Target, Instance: r.Instance, Workspace: r.Workspace, Formers: r.Formers}.mark(bundle, digest)
 }
 
 // isHandedOver says whether a release of this target is to become another's. It may
@@ -125,7 +132,7 @@ func (h Holder) unknownToState(prior map[Key]Record, looked map[string]release.S
 		known[uid+"/"+release.Key(record.Namespace, record.Release)] = true
 	}
 	found := map[Key]Record{}
-	own := release.NewMark(h.Owner, h.Target, h.Instance, "", "")
+	own := h.mark("", "")
 	for _, cluster := range sortedKeys(looked) {
 		snapshot := looked[cluster]
 		for _, name := range sortedKeys(snapshot.Releases) {

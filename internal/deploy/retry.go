@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -107,7 +108,7 @@ func isChanged(before, now *release.Observed) bool {
 	if before == nil || now == nil {
 		return before != now
 	}
-	return *before != *now
+	return !reflect.DeepEqual(*before, *now)
 }
 
 // Uninstall removes a release as long as it is there and the holder's.

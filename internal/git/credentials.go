@@ -36,6 +36,10 @@ type Credentials struct {
 	// InsecureSkipTLSVerify accepts any HTTPS certificate. It does not concern
 	// SSH.
 	InsecureSkipTLSVerify bool
+
+	// Unknown says that they are not known yet: what needs them fails with an
+	// *UnknownCredentialsError, and nothing is sent.
+	Unknown bool
 }
 
 // tokenUsername goes with a token that has no username. Bitbucket asks for this
@@ -60,7 +64,7 @@ type access struct {
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", location{}, Credentials{}), cacheDir: config.CacheDir}
+	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}), cacheDir: config.CacheDir}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {
@@ -107,6 +111,10 @@ func newAccount(prefix string, at location, credentials Credentials) account {
 	a.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if base, ok := http.DefaultTransport.(*http.Transport); ok {
 		a.transport = base.Clone()
+	}
+	if credentials.Unknown {
+		a.err = &UnknownCredentialsError{Prefix: prefix}
+		return a
 	}
 	if credentials.CABundle != "" || credentials.InsecureSkipTLSVerify {
 		a.transport.TLSClientConfig, a.err = credentials.tls()

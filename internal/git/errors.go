@@ -51,6 +51,19 @@ func (e *AuthenticationError) Error() string {
 
 func (e *AuthenticationError) Unwrap() error { return e.Err }
 
+// UnknownCredentialsError says that credentials are not known yet.
+type UnknownCredentialsError struct {
+	// Prefix they are for, "" when not even that is known.
+	Prefix string
+}
+
+func (e *UnknownCredentialsError) Error() string {
+	if e.Prefix == "" {
+		return "the provider's git map is not known yet"
+	}
+	return fmt.Sprintf("the credentials under %q in the provider's git map are not known yet", e.Prefix)
+}
+
 // RepositoryNotFoundError says that a server knows no such repository, or hides
 // it from the credentials used: servers answer both alike.
 type RepositoryNotFoundError struct {

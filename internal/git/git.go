@@ -27,6 +27,8 @@ type Config struct {
 	// prefix matches at the end of a host or path segment only:
 	// https://github.com/acme does not match https://github.com/acme-evil/x.
 	Credentials map[string]Credentials
+	// CredentialsUnknown says that it is not known yet which there are.
+	CredentialsUnknown bool
 	// TempDir is where the temporary folder of the Client is made; "" is the
 	// machine's own place for such.
 	TempDir string

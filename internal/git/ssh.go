@@ -158,6 +158,9 @@ func (l *sshLogin) explain(ctx context.Context, at location, by account, err err
 // sshLogin makes the login for a repository. Errors: *AuthenticationError,
 // *UnknownHostError.
 func (a access) sshLogin(at location, by account) (*sshLogin, error) {
+	if by.credentials.Unknown {
+		return nil, &AuthenticationError{URL: at.String(), Prefix: by.prefix, Err: by.err}
+	}
 	login := &sshLogin{user: cmp.Or(at.user, by.credentials.Username, gitssh.DefaultUsername)}
 	var err error
 	if login.method, err = by.credentials.sshMethod(login.user); err != nil {

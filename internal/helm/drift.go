@@ -21,6 +21,8 @@ import (
 // manifest are the objects that one release is made of, and its hooks.
 type manifest struct {
 	objects, hooks []*unstructured.Unstructured
+	// chart and version are those of the chart.
+	chart, version string
 	// err is why the record could not be read.
 	err error
 }
@@ -147,7 +149,7 @@ func manifestOf(secret *corev1.Secret) manifest {
 	if err != nil {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
-	var read manifest
+	read := manifest{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version}
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
 	}
@@ -176,6 +178,12 @@ type record struct {
 	Hooks    []struct {
 		Manifest string `json:"manifest"`
 	} `json:"hooks"`
+	Chart struct {
+		Metadata struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"metadata"`
+	} `json:"chart"`
 }
 
 // decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,

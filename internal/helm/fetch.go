@@ -22,6 +22,8 @@ type FetchConfig struct {
 	// perhaps a path. The longest one that ends where a part of the path ends counts;
 	// what it holds is sent nowhere else.
 	Registries map[string]Registry
+	// RegistriesUnknown says that it is not known yet which there are.
+	RegistriesUnknown bool
 	// StallTimeout is how long nothing may arrive; 0 is half a minute.
 	StallTimeout time.Duration
 }
@@ -55,7 +57,7 @@ const (
 
 // NewFetcher makes a Fetcher. The error is a *RegistryError.
 func NewFetcher(config FetchConfig) (*Fetcher, error) {
-	made, err := newAccess(config.Registries, cmp.Or(config.StallTimeout, defaultStall))
+	made, err := newAccess(config, cmp.Or(config.StallTimeout, defaultStall))
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,22 @@ type Registry struct {
 	CABundle []byte
 	// Insecure accepts any certificate, PlainHTTP speaks HTTP to an OCI registry.
 	Insecure, PlainHTTP bool
+	// Unknown says that all of this is not known yet: what needs it fails with an
+	// *UnknownRegistryError, and nothing is sent.
+	Unknown bool
+}
+
+// UnknownRegistryError says that it is not known yet how to reach a registry.
+type UnknownRegistryError struct {
+	// Prefix of the entry, "" when not even that is known.
+	Prefix string
+}
+
+func (e *UnknownRegistryError) Error() string {
+	if e.Prefix == "" {
+		return "the provider's registries are not known yet"
+	}
+	return fmt.Sprintf("the entry %s of the provider's registries is not known yet", shown(e.Prefix))
 }
 
 // RegistryError says that an entry of FetchConfig.Registries cannot be used.
@@ -68,6 +84,7 @@ func (s scope) covers(other scope) bool {
 
 // account is how the URLs below one prefix are reached.
 type account struct {
+	prefix   string // As configured.
 	at       scope
 	registry Registry
 	// own is for the host of the prefix, foreign for what it leads to: a server
@@ -83,9 +100,9 @@ type access struct {
 }
 
 // newAccess reads the registries. The error is a *RegistryError.
-func newAccess(registries map[string]Registry, patience time.Duration) (*access, error) {
-	a := &access{anyone: &account{own: newTransport(nil), foreign: newTransport(nil), patience: patience}}
-	for prefix, registry := range registries {
+func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
+	a := &access{anyone: &account{registry: Registry{Unknown: config.RegistriesUnknown}, own: newTransport(nil), foreign: newTransport(nil), patience: patience}}
+	for prefix, registry := range config.Registries {
 		added, err := newAccount(prefix, registry)
 		if err != nil {
 			return nil, &RegistryError{Prefix: prefix, Err: err}
@@ -108,7 +125,7 @@ func newAccount(prefix string, registry Registry) (*account, error) {
 	if err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
 		return nil, errNoPrefix
 	}
-	made := &account{at: scopeOf(parsed), registry: registry}
+	made := &account{prefix: prefix, at: scopeOf(parsed), registry: registry}
 	if !slices.Contains([]string{"https", "http", ociScheme}, made.at.scheme) {
 		return nil, errNoPrefix
 	}
@@ -172,6 +189,9 @@ func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // RoundTrip sends a request as it is, again when the server is only busy.
 func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
+	if a.registry.Unknown {
+		return nil, &UnknownRegistryError{Prefix: a.prefix}
+	}
 	transport := a.foreign
 	if scopeOf(request.URL).host == a.at.host {
 		transport = a.own

@@ -171,7 +171,7 @@ func (f *fleet) planBundle(ctx context.Context, plan *bundleModel, prior bundleM
 		return
 	}
 	made := f.plan(ctx, g, stored, diags)
-	if !diags.HasError() {
+	if !diags.HasError() && !made.unknown {
 		plan.enter(made.bundles)
 	}
 }
@@ -188,6 +188,14 @@ func (f *fleet) settleBundle(ctx context.Context, plan *bundleModel, prior bundl
 		plan.enter(bundles)
 	}
 	return commit
+}
+
+// leaveOpen is for a bundle whose content is not known yet. Its name is its key.
+func (m *bundleModel) leaveOpen() {
+	m.Digest, m.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
+	if !m.Name.IsUnknown() {
+		m.Bundles = types.MapValueMust(bundleObjectType(), map[string]attr.Value{m.Name.ValueString(): types.ObjectUnknown(bundleTypes())})
+	}
 }
 
 func (m *bundleModel) enter(bundles types.Map) {

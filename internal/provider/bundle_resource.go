@@ -100,8 +100,8 @@ func (r *bundleResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan.Digest, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	if plan.known(ctx) && !r.fleet.credentialsUnknown {
+	plan.leaveOpen()
+	if plan.known(ctx) {
 		// A replacement is created without what is kept beside the state, so it is
 		// planned without.
 		stored := ""
@@ -132,7 +132,7 @@ func (r *bundleResource) Create(ctx context.Context, req resource.CreateRequest,
 func (r *bundleResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state bundleModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.credentialsUnknown {
+	if resp.Diagnostics.HasError() || r.fleet == nil {
 		return
 	}
 	r.fleet.refresh(ctx, state.checkout(ctx, &resp.Diagnostics), state.Name.ValueString(), req.Private, resp.Private, &resp.Diagnostics)

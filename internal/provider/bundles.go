@@ -189,6 +189,9 @@ func (f *fleet) readBundles(ctx context.Context, who string, list types.List, di
 			continue
 		}
 		content, err := f.source.Bundle(ctx, element.Descriptor.ValueString(), element.Digest.ValueString())
+		if needsUnknown(err) {
+			return nil, "the credentials for bundle " + name
+		}
 		if err != nil {
 			diags.AddAttributeError(path.Root("bundles"), who+": cannot read bundle "+name,
 				sentence(err)+"\n\nNothing was changed on any cluster.")

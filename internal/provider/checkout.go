@@ -69,6 +69,9 @@ func (f *fleet) refresh(ctx context.Context, c checkout, name string, before pri
 		return
 	}
 	commit, err := f.git.Resolve(ctx, c.repo, c.ref)
+	if needsUnknown(err) {
+		return
+	}
 	if err != nil {
 		diags.AddWarning("Cannot look for new commits of "+name, sentence(err)+" The commit that is known stays in force.")
 		return

@@ -96,6 +96,10 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	if resp.Diagnostics.HasError() || d.fleet == nil {
 		return
 	}
+	if d.fleet.ownerUnknown {
+		resp.Diagnostics.AddError("Cannot tell how deployments are doing", "The provider's owner is not known yet. "+readLater)
+		return
+	}
 	wanted := d.wanted(ctx, data, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

@@ -21,9 +21,10 @@ import (
 // settings are the provider's configuration in plain values.
 type settings struct {
 	owner         string
+	ownerUnknown  bool
 	parallelism   int
 	onUnreachable string
-	onMissing     string
+	onMissing     string // "" when it is not known yet.
 	cacheDir      string
 
 	clusters           map[string]*member
@@ -31,8 +32,9 @@ type settings struct {
 	groups             []target.Group
 	groupsUnknown      bool
 	credentials        map[string]git.Credentials
-	registries         map[string]helm.Registry
 	credentialsUnknown bool
+	registries         map[string]helm.Registry
+	registriesUnknown  bool
 }
 
 // fleet is what one configured provider works with. Clients are made when they
@@ -76,17 +78,17 @@ type member struct {
 }
 
 func newFleet(s settings) (*fleet, error) {
-	fetcher, err := helm.NewFetcher(helm.FetchConfig{Registries: s.registries})
+	fetcher, err := helm.NewFetcher(helm.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
 	}
-	public, err := helm.NewFetcher(helm.FetchConfig{Registries: withoutCredentials(s.registries)})
+	public, err := helm.NewFetcher(helm.FetchConfig{Registries: withoutCredentials(s.registries), RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public, workspace: workspace()}
 	f.claims.ledger = newLedger(f.workspace, s.owner)
-	f.git = git.New(git.Config{Credentials: s.credentials, TempDir: s.cacheDir, CacheDir: s.cacheDir})
+	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
 	return f, nil

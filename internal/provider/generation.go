@@ -10,6 +10,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -69,18 +71,26 @@ type generated struct {
 	pinned bool
 	// changed says whether any bundle is another than before.
 	changed bool
+	// unknown says that credentials are missing that are not known yet.
+	unknown bool
 }
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found
 // none.
 func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *diag.Diagnostics) generated {
 	commit, pinned, err := f.commit(ctx, g.checkout, stored)
+	if needsUnknown(err) {
+		return generated{unknown: true}
+	}
 	if err != nil {
 		addSourceError(diags, g, err)
 		return generated{}
 	}
 	pins := g.pins(g.known, diags)
 	made, problems, err := f.source.Generate(ctx, g.specAt(commit), pins)
+	if needsUnknown(err) {
+		return generated{unknown: true}
+	}
 	addProblems(diags, g.name, problems)
 	if err != nil {
 		addSourceError(diags, g, err)
@@ -89,6 +99,16 @@ func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *di
 	lasts := func(bundle source.Generated) bool { return pinned && bundle.Pinned }
 	elements, changed := merge(f.charts, made, g.prior, lasts, diags)
 	return generated{bundles: bundlesOf(elements), commit: commit, pinned: pinned, changed: changed}
+}
+
+// needsUnknown says whether something could not be fetched because the credentials for
+// it are not known yet.
+func needsUnknown(err error) bool {
+	var (
+		repository *git.UnknownCredentialsError
+		registry   *helm.UnknownRegistryError
+	)
+	return errors.As(err, &repository) || errors.As(err, &registry)
 }
 
 // settle makes known what the plan of the bundles left open. What the plan knew
@@ -102,8 +122,8 @@ func (f *fleet) settle(ctx context.Context, g generation, planned types.Map, com
 	if !anyUnknown(ctx, planned) {
 		return planned, commit
 	}
-	known := g.known
-	if !planned.IsUnknown() {
+	known, open := g.known, isOpen(planned)
+	if !open {
 		known = elementsOf(planned)
 	}
 	made, problems, err := f.source.Generate(ctx, g.specAt(commit), g.pins(known, diags))
@@ -111,13 +131,23 @@ func (f *fleet) settle(ctx context.Context, g generation, planned types.Map, com
 		addSourceError(diags, g, err)
 		return planned, commit
 	}
-	if planned.IsUnknown() {
+	if open {
 		addProblems(diags, g.name, problems)
 		elements, _ := merge(f.charts, made, g.prior, always, diags)
 		return bundlesOf(elements), commit
 	}
 	elements, _ := merge(f.charts, made, nil, always, diags)
 	return settleElements(g.name, known, elements, diags), commit
+}
+
+// isOpen says whether a plan knew nothing of bundles, or of one no more than its name.
+func isOpen(planned types.Map) bool {
+	for _, element := range planned.Elements() {
+		if element.IsUnknown() {
+			return true
+		}
+	}
+	return planned.IsUnknown()
 }
 
 // always is for what has been applied: it is what it is.

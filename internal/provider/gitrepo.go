@@ -120,7 +120,7 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 // the branch that Read found, "" if it found none.
 func (f *fleet) planGitRepo(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, stored string, diags *diag.Diagnostics) {
 	made := f.plan(ctx, plan.generation(ctx, prior, diags), stored, diags)
-	if diags.HasError() {
+	if diags.HasError() || made.unknown {
 		return
 	}
 	plan.Bundles = made.bundles

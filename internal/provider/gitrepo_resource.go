@@ -84,7 +84,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				listvalidator.ConflictsWith(path.MatchRoot("paths")),
 			},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"base":    schema.StringAttribute{Required: true, MarkdownDescription: "The folder."},
+				"base":    schema.StringAttribute{Optional: true, MarkdownDescription: "The folder. Required.", Validators: []validator.String{required()}},
 				"options": textAttribute("File with the options, relative to `base`. Default: its fleet.yaml."),
 			}},
 		},
@@ -134,7 +134,7 @@ func (r *gitRepoResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	plan.Commit, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	if plan.known(ctx) && !r.fleet.credentialsUnknown {
+	if plan.known(ctx) {
 		// A replacement is created without what is kept beside the state, so it is
 		// planned without.
 		stored := ""
@@ -163,7 +163,7 @@ func (r *gitRepoResource) Create(ctx context.Context, req resource.CreateRequest
 func (r *gitRepoResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state gitRepoModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.credentialsUnknown {
+	if resp.Diagnostics.HasError() || r.fleet == nil {
 		return
 	}
 	r.fleet.refresh(ctx, state.checkout(), state.Name.ValueString(), req.Private, resp.Private, &resp.Diagnostics)

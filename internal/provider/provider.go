@@ -62,9 +62,10 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Validators:          []validator.Map{mapvalidator.KeysAre(dnsLabel())},
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"selector": schema.SingleNestedAttribute{
-						Required:            true,
-						MarkdownDescription: "The clusters in the group, by their labels. An empty selector selects all.",
+						Optional:            true,
+						MarkdownDescription: "The clusters in the group, by their labels. An empty selector selects all. Required.",
 						Attributes:          providerSelectorAttributes(),
+						Validators:          []validator.Object{requiredValidator{}},
 					},
 					"labels": schema.MapAttribute{
 						Optional: true, ElementType: types.StringType,
@@ -217,8 +218,8 @@ func providerSelectorAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "Conditions on labels, all of which must hold.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "The label."},
-				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
+				"key":      schema.StringAttribute{Optional: true, MarkdownDescription: "The label. Required.", Validators: []validator.String{required()}},
+				"operator": schema.StringAttribute{Optional: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`. Required.", Validators: []validator.String{required()}},
 				"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "The values for `In` and `NotIn`."},
 			}},
 		},

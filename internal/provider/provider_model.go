@@ -109,6 +109,7 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	plain := settings{
 		owner:           m.Owner.ValueString(),
+		ownerUnknown:    m.Owner.IsUnknown(),
 		parallelism:     defaultParallelism,
 		onUnreachable:   keepUnreachable,
 		onMissing:       errorMissing,
@@ -122,7 +123,7 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	if set := m.OnUnreachable.ValueString(); set != "" {
 		plain.onUnreachable = set
 	}
-	if set := m.OnMissing.ValueString(); set != "" {
+	if set := m.OnMissing.ValueString(); set != "" || m.OnMissing.IsUnknown() {
 		plain.onMissing = set
 	}
 	for name, entry := range m.Clusters.Elements() {
@@ -134,11 +135,9 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, &diags)
 	}
-	plain.credentialsUnknown = anyUnknown(ctx, m.Git, m.Registries)
-	if !plain.credentialsUnknown {
-		plain.credentials = credentialsOf(ctx, m.Git, &diags)
-		plain.registries = registriesOf(ctx, m.Registries, &diags)
-	}
+	plain.credentialsUnknown, plain.registriesUnknown = m.Git.IsUnknown(), m.Registries.IsUnknown()
+	plain.credentials = credentialsOf(ctx, m.Git, &diags)
+	plain.registries = registriesOf(ctx, m.Registries, &diags)
 	if diags.HasError() {
 		return nil, diags
 	}
@@ -274,6 +273,10 @@ func groupsOf(ctx context.Context, groups types.Map, diags *diag.Diagnostics) []
 func credentialsOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]git.Credentials {
 	found := map[string]git.Credentials{}
 	for prefix, value := range entries.Elements() {
+		if isUnknownInside(ctx, value) {
+			found[prefix] = git.Credentials{Unknown: true}
+			continue
+		}
 		var model gitModel
 		diags.Append(as(ctx, value, &model)...)
 		found[prefix] = git.Credentials{
@@ -309,6 +312,10 @@ func gitHubAppOf(ctx context.Context, value types.Object, diags *diag.Diagnostic
 func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]helm.Registry {
 	found := map[string]helm.Registry{}
 	for prefix, value := range entries.Elements() {
+		if isUnknownInside(ctx, value) {
+			found[prefix] = helm.Registry{Unknown: true}
+			continue
+		}
 		var model registryModel
 		diags.Append(as(ctx, value, &model)...)
 		found[prefix] = helm.Registry{

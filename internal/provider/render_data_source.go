@@ -147,6 +147,10 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
+// readLater says how a data source is read when everything is known: Terraform reads it
+// while planning unless it is told that it depends on something.
+const readLater = "Or let the data source depend, with depends_on, on the resources that this comes from; then it is read while applying."
+
 // deployments are what the data source is asked to render.
 func (d *renderDataSource) deployments(ctx context.Context, data renderModel, diags *diag.Diagnostics) target.Result {
 	clusters, unknown := d.fleet.facts()
@@ -155,12 +159,12 @@ func (d *renderDataSource) deployments(ctx context.Context, data renderModel, di
 	}
 	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.fleet.clustersUnknown || d.fleet.groupsUnknown)) {
 		diags.AddError("Cannot render for clusters that are not known yet",
-			"The labels of the provider's clusters depend on resources that are not made yet. Give the clusters in the data source.")
+			"The provider's clusters or their labels depend on resources that are not made yet. Give the clusters in the data source. "+readLater)
 		return target.Result{}
 	}
 	bundles, reason := d.fleet.readBundles(ctx, "fleet_render", data.Bundles, diags)
 	if reason != "" {
-		diags.AddError("Cannot render what is not known yet", "This is not known: "+reason+".")
+		diags.AddError("Cannot render what is not known yet", "This is not known: "+reason+". "+readLater)
 	}
 	rules := rulesOf(ctx, data.Targets, diags)
 	if diags.HasError() {

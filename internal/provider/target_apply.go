@@ -38,10 +38,11 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		return false
 	}
 	planned := plan.plannedObjects()
+	plan.formers = known.formers
 	holder := plan.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
-		HandOver: r.fleet.handOver(name),
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
+		HandOver: r.fleet.handOver(name, ""),
 		Write:    change.write, Planned: planned, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
 	})

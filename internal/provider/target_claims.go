@@ -106,43 +106,63 @@ func (c *claims) add(name string, wants claim, same func(a, b string) bool) (con
 		c.byTarget = map[string]claim{}
 	}
 	c.byTarget[name] = wants
-	c.ledger.note(name, wants.releases)
+	c.ledger.note(name, wants.instance, wants.releases)
 	slices.SortFunc(conflicts, func(a, b conflict) int { return cmp.Or(cmp.Compare(a.ours, b.ours), cmp.Compare(a.theirs, b.theirs)) })
 	return conflicts, namesake
 }
 
-// drop notes that a target wants nothing any more, or that it is not known what.
-func (c *claims) drop(name string) {
+// drop notes that a target wants nothing any more, or that it is not known what. One
+// that leaves does not speak for another of its name that was planned already, as when
+// a target gets another address without a moved block.
+func (c *claims) drop(name, instance string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if before, planned := c.byTarget[name]; planned && instance != "" && before.instance != instance {
+		return
+	}
 	delete(c.byTarget, name)
-	c.ledger.note(name, nil)
+	c.ledger.note(name, instance, nil)
 }
 
-// retire forgets what a target wanted that is deleted, unless a target of its name was
-// planned in this process: it replaces the deleted one.
-func (c *claims) retire(name string) {
+// made notes the id of a target that was created.
+func (c *claims) made(name, instance string) {
 	c.mu.Lock()
-	_, planned := c.byTarget[name]
-	c.mu.Unlock()
-	if !planned {
-		c.drop(name)
+	defer c.mu.Unlock()
+	if planned, ok := c.byTarget[name]; ok {
+		planned.instance = instance
+		c.byTarget[name] = planned
+		c.ledger.note(name, instance, planned.releases)
 	}
 }
 
-// wantedByAnother says whether a target other than name wants a release.
-func (c *claims) wantedByAnother(name string, wanted claimed, same func(a, b string) bool) bool {
+// retire forgets what a target wanted that is deleted, unless a target of its name was
+// planned in this process, or by the plan that is applied: it replaces the deleted one.
+func (c *claims) retire(name, instance string) {
+	c.mu.Lock()
+	_, planned := c.byTarget[name]
+	noted, known := c.ledger.read()[name]
+	c.mu.Unlock()
+	if !planned && (!known || noted.Instance == instance) {
+		c.drop(name, instance)
+	}
+}
+
+// wantedByAnother says whether a target other than name wants a release. instance is
+// that of a target that is deleted: another one of its name counts then, too.
+func (c *claims) wantedByAnother(name, instance string, wanted claimed, same func(a, b string) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for target, claim := range c.byTarget {
 		for theirs := range claim.releases {
-			if target != name && theirs.release == wanted.release && same(theirs.cluster, wanted.cluster) {
+			other := target != name || (instance != "" && claim.instance != instance)
+			if other && theirs.release == wanted.release && same(theirs.cluster, wanted.cluster) {
 				return true
 			}
 		}
 	}
 	for target, noted := range c.ledger.read() {
-		if _, planned := c.byTarget[target]; planned || target == name {
+		own := target == name && (instance == "" || noted.Instance == instance)
+		if _, planned := c.byTarget[target]; planned || own {
 			continue
 		}
 		for cluster, releases := range noted.Releases {
@@ -155,14 +175,14 @@ func (c *claims) wantedByAnother(name string, wanted claimed, same func(a, b str
 }
 
 // handOver waits for the plans under way and says whether another target wants a
-// release of the target called name.
-func (f *fleet) handOver(name string) func(ctx context.Context, cluster, uid, namespace, release string) bool {
+// release of the target called name; instance is set while that one is deleted.
+func (f *fleet) handOver(name, instance string) func(ctx context.Context, cluster, uid, namespace, release string) bool {
 	return func(ctx context.Context, cluster, uid, namespace, releaseName string) bool {
 		f.claims.settle(ctx)
 		if uid != "" {
 			f.uids.Store(cluster, uid)
 		}
-		return f.claims.wantedByAnother(name, claimed{cluster: cluster, release: release.Key(namespace, releaseName)}, f.sameCluster)
+		return f.claims.wantedByAnother(name, instance, claimed{cluster: cluster, release: release.Key(namespace, releaseName)}, f.sameCluster)
 	}
 }
 

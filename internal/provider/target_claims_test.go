@@ -75,20 +75,70 @@ func TestClaimsReachTheNextProcess(t *testing.T) {
 
 	applying := claims{ledger: kept}
 	applying.add("loser", wants("x", "1"), sameName)
-	if !applying.wantedByAnother("loser", web, sameName) {
+	if !applying.wantedByAnother("loser", "", web, sameName) {
 		t.Error("the gainer is not known to want it")
 	}
-	if applying.wantedByAnother("gainer", web, sameName) {
+	if applying.wantedByAnother("gainer", "", web, sameName) {
 		t.Error("the loser is said to want it")
 	}
 	applying.add("gainer", wants("", "2"), sameName)
-	if applying.wantedByAnother("loser", web, sameName) {
+	if applying.wantedByAnother("loser", "", web, sameName) {
 		t.Error("what was planned anew does not count")
 	}
-	planning.drop("gainer")
-	planning.drop("loser")
+	planning.drop("gainer", "")
+	planning.drop("loser", "")
 	if _, err := os.Stat(kept.path); !os.IsNotExist(err) {
 		t.Errorf("an empty ledger is left: %v", err)
+	}
+}
+
+// A target gets another address and keeps its name: one is deleted, the other made, in
+// whichever order. What the new one wants is left to it, and nothing else.
+func TestClaimsOfOneName(t *testing.T) {
+	t.Parallel()
+	web, db := claimed{"a", "ns/web"}, claimed{"a", "ns/db"}
+	for name, plan := range map[string]func(c *claims){
+		"made, then deleted": func(c *claims) { c.add("t", wants("", "1", web), sameName); c.drop("t", "old") },
+		"deleted, then made": func(c *claims) { c.drop("t", "old"); c.add("t", wants("", "1", web), sameName) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kept := ledger{path: filepath.Join(t.TempDir(), "ledger.json")}
+			// What an earlier run has noted of the old one counts no more.
+			(&claims{ledger: kept}).add("t", wants("", "0", web, db), sameName)
+			planning, applying := &claims{ledger: kept}, &claims{ledger: kept}
+			plan(planning)
+			for what, known := range map[string]*claims{"the same process": planning, "the next process": applying} {
+				known.retire("t", "old")
+				if !known.wantedByAnother("t", "old", web, sameName) {
+					t.Errorf("in %s nobody wants what the new one wants", what)
+				}
+				if known.wantedByAnother("t", "old", db, sameName) {
+					t.Errorf("in %s somebody wants what nobody wants", what)
+				}
+				if known.wantedByAnother("t", "", web, sameName) {
+					t.Errorf("in %s the new one is in its own way", what)
+				}
+			}
+		})
+	}
+	// One that was made is known by its id, and goes with it.
+	made := &claims{ledger: ledger{path: filepath.Join(t.TempDir(), "ledger.json")}}
+	made.add("t", wants("", "0", web), sameName)
+	made.made("t", "id")
+	next := &claims{ledger: made.ledger}
+	next.retire("t", "id")
+	if next.wantedByAnother("other", "", web, sameName) {
+		t.Error("a target that was replaced under another name still wants something")
+	}
+	// Only deleted: an earlier note keeps nothing back.
+	kept := ledger{path: filepath.Join(t.TempDir(), "ledger.json")}
+	(&claims{ledger: kept}).add("t", wants("", "0", web), sameName)
+	(&claims{ledger: kept}).drop("t", "old")
+	applying := &claims{ledger: kept}
+	applying.retire("t", "old")
+	if applying.wantedByAnother("t", "old", web, sameName) {
+		t.Error("a destroyed target leaves its releases to nobody")
 	}
 }
 

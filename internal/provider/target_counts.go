@@ -97,8 +97,17 @@ func (m *targetModel) keepFailed(prior map[deploy.Key]deploy.Record, compared ch
 	m.Failed = types.Int64Value(failed)
 }
 
+// lacksCounts says whether a state was written before there were all of the counts.
+func (m *targetModel) lacksCounts() bool {
+	return m.ReadyClusters.IsNull() || m.Ready.IsNull() || m.Failed.IsNull() || m.ResourceCounts.IsNull() || m.ClusterCounts.IsNull()
+}
+
 // keepCounts is for a plan that changes none.
 func (m *targetModel) keepCounts(before *targetModel) {
+	if before.lacksCounts() { // No refresh has filled them in.
+		m.setCountsUnknown()
+		return
+	}
 	m.ReadyClusters = before.ReadyClusters
 	m.Ready, m.Failed = before.Ready, before.Failed
 	m.ResourceCounts, m.ClusterCounts = before.ResourceCounts, before.ClusterCounts
@@ -107,6 +116,9 @@ func (m *targetModel) keepCounts(before *targetModel) {
 // keepClusterCounts is for a plan that changes some clusters and leaves the others as
 // they are, so that a plan for many shows only those.
 func (m *targetModel) keepClusterCounts(before *targetModel, compared change) {
+	if before.ClusterCounts.IsNull() {
+		return // Of those that stay nothing is known.
+	}
 	known := before.ClusterCounts.Elements()
 	planned := map[string]attr.Value{}
 	for key := range compared.keep {

@@ -243,7 +243,7 @@ func (c *comparison) compare(change planned, observed release.Observed, read hel
 func (c *comparison) parting(change planned, observed release.Observed) []string {
 	at := claimed{cluster: change.key.Cluster, release: release.Key(observed.Namespace, observed.Release)}
 	switch {
-	case c.fleet.claims.wantedByAnother(c.holder.Target, at, c.fleet.sameCluster):
+	case c.fleet.claims.wantedByAnother(c.holder.Target, "", at, c.fleet.sameCluster):
 		return []string{"another target takes it over, and nothing is removed"}
 	case observed.Mark.Terms.KeepResources:
 		return []string{"its objects stay on the cluster (keepResources)"}

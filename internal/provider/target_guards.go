@@ -82,6 +82,9 @@ func (r *targetResource) forgetMissing(name string, removals []deploy.Key, diags
 			warnForgotten(name, cluster, "The provider's clusters no longer hold it and on_missing is \"forget\"", diags)
 			continue
 		}
+		if r.fleet.onMissing == "" {
+			continue // The apply knows.
+		}
 		diags.AddAttributeError(path.Root("targets"), fmt.Sprintf("Target %s: cluster %s is gone from the provider's clusters", name, cluster),
 			"It still has deployments of this target, and its connection needs a secret that is not kept, so they cannot be removed. "+
 				"Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.")

@@ -20,7 +20,9 @@ type ledger struct{ path string }
 
 // entry is what one target wants.
 type entry struct {
-	Noted    time.Time           `json:"noted"`
+	Noted time.Time `json:"noted"`
+	// Instance is the id of the target, "" while it is created.
+	Instance string              `json:"instance,omitempty"`
 	Releases map[string][]string `json:"releases"` // by cluster
 }
 
@@ -58,14 +60,14 @@ func (l ledger) read() map[string]entry {
 
 // note puts down what a target wants, nil for nothing. A ledger that cannot be written
 // is done without.
-func (l ledger) note(target string, releases map[claimed]string) {
+func (l ledger) note(target, instance string, releases map[claimed]string) {
 	if l.path == "" {
 		return
 	}
 	entries := l.read()
 	delete(entries, target)
 	if len(releases) > 0 {
-		noted := entry{Noted: time.Now(), Releases: map[string][]string{}}
+		noted := entry{Noted: time.Now(), Instance: instance, Releases: map[string][]string{}}
 		for release := range releases {
 			noted.Releases[release.cluster] = append(noted.Releases[release.cluster], release.release)
 		}

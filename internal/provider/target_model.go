@@ -44,6 +44,8 @@ type targetModel struct {
 
 	// looks is what private state adds to the deployments.
 	looks looks
+	// formers are the ids of the targets whose releases were imported as this one's.
+	formers []string
 }
 
 func deploymentTypes() map[string]attr.Type {
@@ -58,7 +60,7 @@ func deploymentType() types.ObjectType { return types.ObjectType{AttrTypes: depl
 func objectsType() types.MapType { return types.MapType{ElemType: types.StringType} }
 
 func (m *targetModel) holder(f *fleet) deploy.Holder {
-	return deploy.Holder{Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(), Workspace: f.workspace}
+	return deploy.Holder{Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(), Workspace: f.workspace, Formers: m.formers}
 }
 
 // settings leaves Terraform.

@@ -158,7 +158,7 @@ func (r *targetResource) checkOutside(ctx context.Context, name string, wanted [
 		}
 	}
 	maps.DeleteFunc(asked, func(cluster string, _ bool) bool { return r.fleet.expectsNoAnswer(cluster) })
-	if len(asked) == 0 {
+	if len(asked) == 0 || r.fleet.ownerUnknown { // Whose releases count is not known.
 		return
 	}
 	snapshots := r.fleet.engine.Snapshots(ctx, slices.Collect(maps.Keys(asked)))

@@ -58,6 +58,9 @@ func (f *fleet) silent(failures []deploy.Failure) {
 
 // belongings are what deployments meet on their clusters that belongs to others.
 type belongings struct {
+	// undecided says that take_ownership is not known yet.
+	undecided bool
+
 	mu sync.Mutex
 	// taken, shared, refused and left are lines of warnings; agents the clusters on
 	// which an agent of Fleet runs.
@@ -81,12 +84,12 @@ func (r *targetResource) warnOwnership(ctx context.Context, plan *targetModel, p
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}
-	if len(byCluster) == 0 || diags.HasError() {
+	if len(byCluster) == 0 || diags.HasError() || r.fleet.ownerUnknown {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
-	found := &belongings{}
+	found := &belongings{undecided: plan.TakeOwnership.IsUnknown()}
 	var looking errgroup.Group
 	looking.SetLimit(max(1, r.fleet.parallelism))
 	for cluster, deployments := range byCluster {
@@ -124,7 +127,7 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 	for _, d := range deployments {
 		key := deploy.Key{Cluster: cluster, Bundle: d.Bundle.Name}
 		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, d.Bundle.Name, d.Digest)
-		own.Workspace = holder.Workspace
+		own.Workspace, own.Formers = holder.Workspace, holder.Formers
 		observed := snapshot.Find(d.Namespace, d.Release)
 		if observed != nil && observed.Status != release.StatusUninstalled {
 			isFleets := previewRelease(ctx, client, key, own, *observed, take, found)
@@ -229,6 +232,10 @@ func fate(action release.Action) string {
 
 // warn makes one diagnostic of each kind.
 func (b *belongings) warn(name string, diags *diag.Diagnostics) {
+	refused, next := "will be refused", "Set take_ownership = true to take them over, or choose other names."
+	if b.undecided {
+		refused, next = "may be refused", "Unless take_ownership, which is not known yet, turns out to be true: then they are taken over."
+	}
 	for _, about := range []struct {
 		lines        []string
 		summary, end string
@@ -242,8 +249,8 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew.",
 		},
 		{
-			b.refused, "Target " + name + ": will be refused what belongs to others",
-			"These deployments will fail, and what is there stays as it is. Set take_ownership = true to take them over, or choose other names.",
+			b.refused, "Target " + name + ": " + refused + " what belongs to others",
+			"These deployments will fail, and what is there stays as it is. " + next,
 		},
 		{
 			b.left, "Target " + name + ": releases of a former target of this name are left",

@@ -34,7 +34,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		gone.guardDestroy(&resp.Diagnostics)
 		if r.fleet != nil {
 			r.showDiff(ctx, &gone, &gone, change{remove: slices.Collect(maps.Keys(gone.records()))}, newRenderings(false), &resp.Diagnostics)
-			r.fleet.claims.drop(gone.Name.ValueString())
+			r.fleet.claims.drop(gone.Name.ValueString(), gone.ID.ValueString())
 		}
 		return
 	}
@@ -47,6 +47,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if !creating {
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 		prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+		plan.formers = readFormers(ctx, req.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -63,16 +64,18 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	if reason != "" {
+		resp.Diagnostics.AddWarning("Target "+plan.Name.ValueString()+": deployments are known only after the apply",
+			"Not known yet: "+reason+".\n\nWhat is known while planning shows in the plan: give it values that do not depend on resources that are still to be made.")
 		leg.Unknown = true
 		plan.setUnknown()
 		r.fleet.rota.plan(plan.Name.ValueString(), nil)
-		r.fleet.claims.drop(plan.Name.ValueString())
+		r.fleet.claims.drop(plan.Name.ValueString(), prior.ID.ValueString())
 	} else {
 		leg.Wanted = releasesOf(wanted)
 		if !creating {
 			readAbilities(ctx, req.Private, &resp.Diagnostics).pin(wanted)
 			if !prior.Name.Equal(plan.Name) {
-				r.fleet.claims.drop(prior.Name.ValueString())
+				r.fleet.claims.drop(prior.Name.ValueString(), prior.ID.ValueString())
 			}
 			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
 		}
@@ -111,15 +114,15 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 	if m.Name.IsUnknown() || isUnknownInside(ctx, m.Targets) {
 		return nil, "the target's name or rules"
 	}
-	if r.fleet.clustersUnknown || r.fleet.groupsUnknown {
-		return nil, "the provider's clusters or groups"
+	if r.fleet.clustersUnknown {
+		return nil, "the provider's clusters"
+	}
+	if r.fleet.groupsUnknown {
+		return nil, "the provider's cluster_groups"
 	}
 	clusters, unknown := r.fleet.facts()
 	if len(unknown) > 0 {
-		diags.AddWarning("Target "+m.Name.ValueString()+": deployments are known only after the apply",
-			"Labels or other facts of these clusters are not known yet: "+strings.Join(unknown, ", ")+
-				". Give them values that do not depend on resources to see the deployments in the plan.")
-		return nil, "the labels of clusters"
+		return nil, "labels or other facts of cluster " + strings.Join(unknown, ", ")
 	}
 	bundles, reason := r.fleet.readBundles(ctx, "Target "+m.Name.ValueString(), m.Bundles, diags)
 	if reason != "" || diags.HasError() {
@@ -196,7 +199,12 @@ func (c change) counts() status.Changes {
 // nothing is deployed: the target has another name, which stands on its
 // records, or its objects are to be shown and were not before.
 func (m *targetModel) remarks(before *targetModel) bool {
-	return !m.Name.Equal(before.Name) || (m.PlanObjects.ValueBool() && before.Objects.IsNull())
+	return !m.Name.Equal(before.Name) || (before.Objects.IsNull() && (m.PlanObjects.ValueBool() || m.PlanObjects.IsUnknown()))
+}
+
+// mayRemark says whether it is not known yet if every release has to be looked at again.
+func (m *targetModel) mayRemark(before *targetModel) bool {
+	return m.Name.Equal(before.Name) && before.Objects.IsNull() && m.PlanObjects.IsUnknown()
 }
 
 // compare keeps a deployment whose digest is as wanted and whose last operation
@@ -332,6 +340,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)
+	}
+	if plan.mayRemark(before) {
+		plan.Summary, plan.Stages = types.StringUnknown(), types.StringUnknown()
 	}
 }
 

@@ -24,6 +24,7 @@ type remembered struct {
 	connections connections
 	abilities   abilities
 	needs       map[string][]string // the bundles that each bundle was deployed after
+	formers     []string
 }
 
 func readRemembered(ctx context.Context, private privateReader, diags *diag.Diagnostics) remembered {
@@ -33,6 +34,7 @@ func readRemembered(ctx context.Context, private privateReader, diags *diag.Diag
 		connections: readConnections(ctx, private, diags),
 		abilities:   readAbilities(ctx, private, diags),
 		needs:       readNeeds(ctx, private, diags),
+		formers:     readFormers(ctx, private, diags),
 	}
 }
 

@@ -25,8 +25,9 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure  = (*targetResource)(nil)
-	_ resource.ResourceWithModifyPlan = (*targetResource)(nil)
+	_ resource.ResourceWithConfigure   = (*targetResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*targetResource)(nil)
+	_ resource.ResourceWithImportState = (*targetResource)(nil)
 )
 
 // targetResource owns the Helm releases of some bundles on some clusters.
@@ -194,7 +195,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		plan.ID = before.ID
 	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids}, resp.Private, &resp.Diagnostics)
+	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids, formers: left.formers}, resp.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() && len(plan.records()) == 0 {
 		// Nothing is there, so there is nothing to know. Terraform would taint what is
 		// saved now, and with create_before_destroy remove what it was to replace.
@@ -202,6 +203,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// What is true is saved whether all of it was wanted or not.
 	if begun {
+		r.fleet.claims.made(plan.Name.ValueString(), plan.ID.ValueString())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -212,7 +214,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
 		return
 	}
-	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
 	known := readAbilities(ctx, req.Private, &resp.Diagnostics)
@@ -232,7 +234,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	abilities().remember(ctx, known, resp.Private, &resp.Diagnostics)
 	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
 	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
-	if !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+	if state.lacksCounts() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
@@ -271,9 +273,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
-	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
-	r.fleet.claims.retire(name)
+	r.fleet.claims.retire(name, state.ID.ValueString())
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -291,7 +293,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
 	if leg.Planned {
-		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), uids: uids}
+		left := predecessor{instance: state.ID.ValueString(), formers: state.formers, records: without(records, removals), uids: uids}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				r.fleet.successions.leave(leg.Target, left)
@@ -303,9 +305,9 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	holder := state.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace,
+		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
 		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
-		UIDs: uids, HandOver: r.fleet.handOver(name),
+		UIDs: uids, HandOver: r.fleet.handOver(name, state.ID.ValueString()),
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)

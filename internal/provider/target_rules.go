@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -36,8 +37,8 @@ func selectorAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "Conditions on labels, all of which must hold.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key":      schema.StringAttribute{Required: true, MarkdownDescription: "The label."},
-				"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`."},
+				"key":      schema.StringAttribute{Optional: true, MarkdownDescription: "The label. Required.", Validators: []validator.String{required()}},
+				"operator": schema.StringAttribute{Optional: true, MarkdownDescription: "`In`, `NotIn`, `Exists` or `DoesNotExist`. Required.", Validators: []validator.String{required()}},
 				"values":   schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "The values for `In` and `NotIn`."},
 			}},
 		},

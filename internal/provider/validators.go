@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // dnsLabel accepts the names of clusters, groups, bundles and targets. They are
@@ -55,6 +59,40 @@ func (v durationValidator) ValidateString(ctx context.Context, req validator.Str
 		return
 	}
 	resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", req.ConfigValue.String()+" "+v.Description(ctx)+".")
+}
+
+// required wants a value in an element of a list or map. Marked as Required in the
+// schema, an attribute is missed also where the whole element is unknown: the framework
+// takes what is in an unknown element for null.
+func required() validator.String { return requiredValidator{} }
+
+type requiredValidator struct{}
+
+func (requiredValidator) Description(context.Context) string { return "must be set" }
+
+func (v requiredValidator) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (v requiredValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	resp.Diagnostics.Append(v.validate(ctx, req.Config, req.Path, req.ConfigValue.IsNull())...)
+}
+
+func (v requiredValidator) ValidateObject(ctx context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
+	resp.Diagnostics.Append(v.validate(ctx, req.Config, req.Path, req.ConfigValue.IsNull())...)
+}
+
+func (v requiredValidator) validate(ctx context.Context, config tfsdk.Config, at path.Path, missing bool) diag.Diagnostics {
+	if !missing {
+		return nil
+	}
+	var element types.Object
+	diags := config.GetAttribute(ctx, at.ParentPath(), &element)
+	if diags.HasError() || element.IsUnknown() || element.IsNull() {
+		return diags
+	}
+	diags.AddAttributeError(at, "Missing attribute", "A value for "+at.String()+" is required.")
+	return diags
 }
 
 // regularExpression accepts what can be compiled as one.

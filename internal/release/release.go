@@ -45,6 +45,9 @@ type Mark struct {
 	Target string
 	// Instance is the random id of the target that holds the release.
 	Instance string
+	// Formers are the ids that the target took over by an import. They stand on no
+	// record: the next mark that is written has the target's own id.
+	Formers []string
 	// Workspace tells the workspace whose state knows the target from others that
 	// use the same names, "" when it is not known.
 	Workspace string

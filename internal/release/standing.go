@@ -1,6 +1,9 @@
 package release
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Standing is how the holder of a release stands to a target that wants it.
 type Standing int
@@ -21,7 +24,8 @@ const (
 	// target that this one replaces. Any other hands its release over: that both
 	// want it is an error of the plan.
 	Sibling
-	// Own: this very instance, whatever it was called when it made the mark.
+	// Own: this very instance, whatever it was called when it made the mark, or one
+	// whose releases were imported as its own.
 	Own
 )
 
@@ -30,7 +34,7 @@ func (m Mark) Standing(other Mark) Standing {
 	switch {
 	case other.Owner == "":
 		return Unmarked
-	case m.Instance != "" && m.Instance == other.Instance:
+	case m.Instance != "" && (m.Instance == other.Instance || slices.Contains(m.Formers, other.Instance)):
 		return Own
 	case m.Owner != other.Owner:
 		return Stranger

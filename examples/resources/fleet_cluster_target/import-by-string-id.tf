@@ -1,0 +1,4 @@
+import {
+  to = fleet_cluster_target.prod
+  id = "prod"
+}

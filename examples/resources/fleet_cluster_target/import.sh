@@ -1,0 +1,3 @@
+# By the name of the target. Everything on the provider's clusters that carries the
+# provider's owner and this name is taken up as it is.
+terraform import fleet_cluster_target.prod prod

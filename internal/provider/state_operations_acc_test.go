@@ -1,0 +1,208 @@
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// standing is what must not change while only the state does: releases with their
+// revisions, and objects with their UIDs.
+type standing struct {
+	releases []map[string]record
+	objects  map[string]string
+}
+
+func (s *site) standing(t *testing.T) standing {
+	t.Helper()
+	return standing{releases: []map[string]record{s.releases(t, 0), s.releases(t, 1)}, objects: s.uids(t)}
+}
+
+// expectStanding wants everything of before to be there untouched, but for the bundles
+// that left.
+func (s *site) expectStanding(t *testing.T, before standing, left ...string) {
+	t.Helper()
+	now := s.standing(t)
+	want := standing{objects: maps.Clone(before.objects)}
+	for _, releases := range before.releases {
+		releases = maps.Clone(releases)
+		for _, bundle := range left {
+			delete(releases, bundle)
+		}
+		want.releases = append(want.releases, releases)
+	}
+	maps.DeleteFunc(want.objects, func(key, _ string) bool {
+		return slices.ContainsFunc(left, func(bundle string) bool { return strings.HasSuffix(key, bundle) })
+	})
+	if diff := cmp.Diff(want, now, cmp.AllowUnexported(standing{}, record{})); diff != "" {
+		t.Errorf("what stays was touched (-before +now):\n%s", diff)
+	}
+}
+
+// Whatever is done to the state, what stays wanted is not deployed anew.
+func TestAccStateOperations(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	const before = "lifecycle {\n    create_before_destroy = true\n  }\n"
+	tests := map[string]struct {
+		// extra stands in the target from the beginning.
+		extra string
+		do    func(t *testing.T, w *workspace, s *site, config func(extra string, bundles ...string) []string)
+		// left are the bundles that are gone then.
+		left []string
+	}{
+		"taint": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "taint", all)
+			w.apply(t)
+		}},
+		"taint while a bundle leaves": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "taint", all)
+			w.configure(t, config("", "one")...)
+			w.apply(t)
+		}},
+		"replace": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "apply", "-auto-approve", "-replace="+all)
+		}},
+		"replace, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "apply", "-auto-approve", "-replace="+all)
+		}},
+		"taint, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "taint", all)
+			w.apply(t)
+		}},
+		"replace, create before destroy, while a bundle leaves": {extra: before, left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			w.configure(t, config(before, "one")...)
+			w.run(t, "apply", "-auto-approve", "-replace="+all)
+		}},
+		"a target of the run": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			w.configure(t, config("", "one")...)
+			w.run(t, "apply", "-auto-approve", "-target=fleet_bundle.one") // Touches no target.
+			w.run(t, "apply", "-auto-approve", "-target="+all)
+		}},
+		"no refresh": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "apply", "-auto-approve", "-refresh=false")
+			w.configure(t, config("", "one")...)
+			w.run(t, "apply", "-auto-approve", "-refresh=false")
+		}},
+		"only a refresh": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "apply", "-auto-approve", "-refresh-only")
+		}},
+		"another address": {do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			w.run(t, "state", "mv", all, "fleet_cluster_target.other")
+			w.configure(t, readdressed(config("", "one", "two"), "other")...)
+			w.expectEmptyPlan(t)
+			w.run(t, "state", "mv", "fleet_cluster_target.other", all)
+			w.configure(t, config("", "one", "two")...)
+		}},
+		"moved to another address": {do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+			t.Helper()
+			moved := "moved {\n  from = fleet_cluster_target.all\n  to   = fleet_cluster_target.other\n}\n"
+			w.configure(t, append(readdressed(config("", "one", "two"), "other"), moved)...)
+			w.apply(t)
+			w.expectEmptyPlan(t)
+		}},
+		"removed and imported": {do: func(t *testing.T, w *workspace, s *site, config func(string, ...string) []string) {
+			t.Helper()
+			was := s.standing(t)
+			removed := "removed {\n  from = fleet_cluster_target.all\n  lifecycle {\n    destroy = false\n  }\n}\n"
+			w.configure(t, append(config("", "one", "two")[:3], removed)...)
+			w.apply(t)
+			s.expectStanding(t, was)
+			w.configure(t, config("", "one", "two")...)
+			w.run(t, "import", all, "all")
+			w.apply(t)
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := newWorkspace(t), newSite(t, env)
+			config := func(extra string, bundles ...string) []string {
+				for i := range bundles {
+					bundles[i] = "fleet_bundle." + bundles[i] + ".bundles"
+				}
+				return []string{s.provider("", on, on), s.bundle("one", "x"), s.bundle("two", "x"), target(extra, bundles...)}
+			}
+			w.configure(t, config(test.extra, "one", "two")...)
+			w.apply(t)
+			was := s.standing(t)
+			if len(was.releases[0]) != 2 || len(was.objects) == 0 {
+				t.Fatalf("nothing is there to be watched: %v", was)
+			}
+			test.do(t, w, s, config)
+			s.expectStanding(t, was, test.left...)
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			for i := range 2 {
+				s.expectNothing(t, i)
+			}
+		})
+	}
+}
+
+// readdressed gives the target another address in Terraform.
+func readdressed(config []string, name string) []string {
+	for i := range config {
+		config[i] = strings.Replace(config[i], `"fleet_cluster_target" "all"`, fmt.Sprintf("%q %q", "fleet_cluster_target", name), 1)
+	}
+	return config
+}
+
+// Targets of a count or a for_each get other keys: with moved blocks they are the same,
+// without them one leaves and another comes. Nothing is deployed anew that stays wanted.
+func TestAccTargetsGetOtherKeys(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	// Each of them is a target of the cluster of its name.
+	each := func(keys ...string) string {
+		return fmt.Sprintf("resource \"fleet_cluster_target\" \"each\" {\n  for_each = { %s }\n  name = each.value\n  bundles = [fleet_bundle.one.bundles]\n"+
+			"  targets = [{ cluster_name = substr(each.value, 0, 1) }]\n}\n", strings.Join(keys, ", "))
+	}
+	counted := func(names ...string) string {
+		return fmt.Sprintf("resource \"fleet_cluster_target\" \"each\" {\n  count = %d\n  name = [%s][count.index]\n  bundles = [fleet_bundle.one.bundles]\n"+
+			"  targets = [{ cluster_name = substr([%[2]s][count.index], 0, 1) }]\n}\n", len(names), strings.Join(names, ", "))
+	}
+	moved := func(from, to string) string {
+		return fmt.Sprintf("moved {\n  from = fleet_cluster_target.each[%s]\n  to   = fleet_cluster_target.each[%s]\n}\n", from, to)
+	}
+	for name, test := range map[string]struct{ before, after string }{
+		"a key is renamed, with a moved block":    {each(`x = "a"`, `y = "b"`), each(`z = "a"`, `y = "b"`) + moved(`"x"`, `"z"`)},
+		"a key is renamed, the same name":         {each(`x = "a"`, `y = "b"`), each(`z = "a"`, `y = "b"`)},
+		"a key is renamed, and the name with it":  {each(`x = "a"`, `y = "b"`), each(`z = "a2"`, `y = "b"`)},
+		"indices are exchanged, with moved names": {counted(`"a"`, `"b"`), counted(`"b"`, `"a"`)},
+		"from count to for_each, with moved":      {counted(`"a"`, `"b"`), each(`x = "a"`, `y = "b"`) + moved(`0`, `"x"`) + moved(`1`, `"y"`)},
+		"from count to for_each, without":         {counted(`"a"`, `"b"`), each(`x = "a"`, `y = "b"`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := newWorkspace(t), newSite(t, env)
+			w.configure(t, s.provider("", on, on), s.bundle("one", "x"), test.before)
+			w.apply(t)
+			was := s.standing(t)
+			w.configure(t, s.provider("", on, on), s.bundle("one", "x"), test.after)
+			w.apply(t)
+			s.expectStanding(t, was)
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			for i := range 2 {
+				s.expectNothing(t, i)
+			}
+		})
+	}
+}

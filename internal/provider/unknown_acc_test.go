@@ -1,0 +1,131 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// later is a value that is known only after the apply, and what it will be.
+func later(name, value string) string {
+	return fmt.Sprintf("resource \"terraform_data\" %q {\n  input = %s\n}\n", name, value)
+}
+
+// Everything that may come from a resource of the same apply does, once: the plan fails
+// on nothing, the apply holds to it, and the next plan is empty. First the target is
+// made so, then it is there already and the value is about to be made anew.
+func TestAccUnknownUntilApply(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	const output = "terraform_data.later.output"
+	tests := map[string]struct {
+		// value is what will be known, and place puts an expression where it belongs.
+		value func(s *site) string
+		place func(s *site, expression string) []string
+	}{
+		"the clusters": {
+			value: func(s *site) string { return s.clustersMap() },
+			place: func(s *site, expression string) []string {
+				return []string{fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = %s\n}\n", s.namespace, expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"a cluster": {
+			value: func(s *site) string { return s.clusterEntry(0) },
+			place: func(s *site, expression string) []string {
+				return []string{s.providerWith("", "a = "+expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"a context": {
+			value: func(s *site) string { return fmt.Sprintf("%q", s.env.Contexts()[0]) },
+			place: func(s *site, expression string) []string {
+				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), fmt.Sprintf("%q", s.env.Contexts()[0]), expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"a label": {
+			value: func(*site) string { return `"yes"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), `"yes"`, expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"the owner": {
+			value: func(s *site) string { return fmt.Sprintf("%q", s.namespace) },
+			place: func(s *site, expression string) []string {
+				return []string{strings.Replace(s.provider("", on, on), fmt.Sprintf("owner = %q", s.namespace), "owner = "+expression, 1), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"credentials that are needed for nothing": {
+			value: func(*site) string { return `"token"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("  git = { \"https://git.invalid/\" = { token = "+expression+" } }", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"a file of a bundle": {
+			value: func(*site) string { return `"later"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("", on, on), s.bundle("one", "${"+expression+"}"), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"the name of a bundle": {
+			value: func(*site) string { return `"one"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("", on, on), strings.Replace(s.bundle("one", "x"), `name = "one"`, "name = "+expression, 1), target("", "fleet_bundle.one.bundles")}
+			},
+		},
+		"a rule": {
+			value: func(*site) string { return `"yes"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("", on, on), s.bundle("one", "x"), strings.Replace(target("", "fleet_bundle.one.bundles"), `"yes"`, expression, 1)}
+			},
+		},
+		"the name of the target": {
+			value: func(*site) string { return `"all"` },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("", on, on), s.bundle("one", "x"), strings.Replace(target("", "fleet_bundle.one.bundles"), `name = "all"`, "name = "+expression, 1)}
+			},
+		},
+		"plan_objects": {
+			value: func(*site) string { return "false" },
+			place: func(s *site, expression string) []string {
+				return []string{s.provider("", on, on), s.bundle("one", "x"), target("plan_objects = "+expression, "fleet_bundle.one.bundles")}
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := newWorkspace(t), newSite(t, env)
+			config := append(test.place(s, output), later("later", test.value(s)))
+			w.configure(t, config...)
+			w.apply(t)
+			w.expectEmptyPlan(t)
+			s.expectReleases(t, 0, "one")
+			before := s.releases(t, 0)["one"]
+			w.run(t, "apply", "-auto-approve", "-replace=terraform_data.later")
+			w.expectEmptyPlan(t)
+			if after := s.releases(t, 0)["one"]; after != before {
+				t.Errorf("the release was %v and is %v", before, after)
+			}
+			w.configure(t, append(test.place(s, test.value(s)), later("later", test.value(s)))...)
+			w.expectEmptyPlan(t) // It has made no difference where the value came from.
+			w.run(t, "destroy", "-auto-approve")
+			s.expectNothing(t, 0)
+		})
+	}
+}
+
+// clusterEntry is an entry of clusters with on = "yes".
+func (s *site) clusterEntry(i int) string {
+	return fmt.Sprintf("{ config_path = %q, config_context = %q, labels = { on = \"yes\" } }", s.env.Kubeconfig(), s.env.Contexts()[i])
+}
+
+// clustersMap are clusters a and b.
+func (s *site) clustersMap() string {
+	return fmt.Sprintf("{ a = %s, b = %s }", s.clusterEntry(0), s.clusterEntry(1))
+}
+
+// providerWith is a provider with some clusters, and with b.
+func (s *site) providerWith(extra, clusters string) string {
+	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n%s\n  clusters = {\n    %s\n    b = %s\n  }\n}\n", s.namespace, extra, clusters, s.clusterEntry(1))
+}

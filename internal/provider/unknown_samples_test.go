@@ -1,0 +1,457 @@
+package provider
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// samples are made of servers that really serve, and of clusters that do not answer:
+// planning needs none.
+type samples struct {
+	c                       *terraform
+	git                     *gittest.Server
+	charts                  *charttest.Server
+	commit, dir             string
+	certificate, key        string
+	kubeconfig, kubeconfigs string
+}
+
+func newSamples(t *testing.T) *samples {
+	t.Helper()
+	s := &samples{c: newTerraform(t), git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
+	commit, err := s.git.Commit(t.Context(), "fleet", "main", "First", map[string]string{"one/cm.yaml": manifest, "one/fleet.yaml": "defaultNamespace: ns\n", "two/cm.yaml": manifest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.commit = commit
+	s.charts.AddChart(charttest.Chart{Name: "web", Version: "1.2.3", Files: map[string]string{"templates/cm.yaml": manifest}})
+	s.write(t, "checkout/one/cm.yaml", manifest)
+	s.certificate, s.key = certificate(t)
+	s.kubeconfigs = "apiVersion: v1\nkind: Config\nclusters: [{name: x, cluster: {server: \"https://127.0.0.1:1\"}}]\nusers: [{name: x, user: {token: x}}]\n" +
+		"contexts: [{name: x, context: {cluster: x, user: x}}]\ncurrent-context: x\n"
+	s.kubeconfig = s.write(t, "kubeconfig", s.kubeconfigs)
+	return s
+}
+
+const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
+
+func (s *samples) write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// certificate is one that signs itself, and its key.
+func certificate(t *testing.T) (certificate, key string) {
+	t.Helper()
+	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &made.PublicKey, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalECPrivateKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
+}
+
+// blocks are the schemas whose attributes have to be in a sample.
+func (s *samples) blocks() map[string]*tfprotov6.SchemaBlock {
+	blocks := map[string]*tfprotov6.SchemaBlock{"provider": s.c.schemas.Provider.Block}
+	for name, schema := range s.c.schemas.ResourceSchemas {
+		blocks[name] = schema.Block
+	}
+	return blocks
+}
+
+func (s *samples) all(t *testing.T) []sample {
+	t.Helper()
+	all := append(s.bundles(t), s.gitRepos(t)...)
+	return append(all, s.targets(t)...)
+}
+
+func (s *samples) providerOf(t *testing.T, plain map[string]any) tftypes.Value {
+	t.Helper()
+	plain["owner"] = "acme"
+	return typedOf(t, s.c.schemas.Provider.ValueType(), plain)
+}
+
+func (s *samples) of(t *testing.T, name, resource string, provider tftypes.Value, plain map[string]any) sample {
+	t.Helper()
+	made := sample{name: name, resource: resource, provider: provider, config: typedOf(t, s.c.schemas.ResourceSchemas[resource].ValueType(), plain)}
+	if resource != "fleet_cluster_target" {
+		made.state = made.applied(t)
+		made.shared = newTerraform(t)
+		if wrong := made.shared.configure(t, provider); len(wrong) > 0 {
+			t.Fatalf("%s: %q", name, wrong)
+		}
+	}
+	return made
+}
+
+func (s sample) applied(t *testing.T) existing {
+	t.Helper()
+	c := newTerraform(t)
+	if wrong := c.configure(t, s.provider); len(wrong) > 0 {
+		t.Fatalf("%s: %q", s.name, wrong)
+	}
+	prior := c.none(s.resource)
+	plan := c.plan(t, s.resource, s.config, prior)
+	if len(plan.wrong) > 0 {
+		t.Fatalf("%s: %q", s.name, plan.wrong)
+	}
+	return c.apply(t, s.resource, s.config, prior, plan)
+}
+
+// access are the credentials of a provider, for a repository and for charts.
+func (s *samples) access() map[string]any {
+	return map[string]any{
+		"cache_dir": s.dir,
+		"git": map[string]any{
+			s.git.URL(""):              map[string]any{"username": "x", "password": "x", "ca_bundle": s.certificate},
+			"https://git.invalid/":     map[string]any{"token": "x", "insecure": true},
+			"https://git.invalid/app/": map[string]any{"github_app": map[string]any{"id": "1", "installation_id": 1, "private_key": "x", "api_url": "https://git.invalid/"}},
+			"ssh://git@git.invalid/":   map[string]any{"ssh_private_key": "x", "ssh_passphrase": "x", "known_hosts": "x"},
+		},
+		"registries": map[string]any{
+			s.charts.RepositoryURL(): map[string]any{"username": "x", "password": "x", "ca_bundle": s.certificate},
+			"oci://charts.invalid/":  map[string]any{"token": "x", "insecure": true, "plain_http": true},
+		},
+	}
+}
+
+func (s *samples) gitRepos(t *testing.T) []sample {
+	t.Helper()
+	laid := map[string]any{
+		"name": "apps", "strict": true, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
+		"keep_resources": true, "delete_namespace": true, "correct_drift": map[string]any{"enabled": true, "force": true, "keep_fail_history": true},
+		"helm_repo_url_regex": "^https://", "force_sync_generation": 1,
+	}
+	with := func(more map[string]any) map[string]any {
+		plain := maps.Clone(laid)
+		maps.Copy(plain, more)
+		return plain
+	}
+	table := []allowed{{when: `.*`, unknown: "bundles commit"}}
+	branch := s.of(t, "gitrepo of a branch", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{"repo": s.git.URL("fleet"), "branch": "main", "paths": []any{"one"}}))
+	revision := s.of(t, "gitrepo of a revision", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{
+		"repo": s.git.URL("fleet"), "revision": s.commit, "bundle_paths": []any{map[string]any{"base": "one", "options": "fleet.yaml"}},
+	}))
+	directory := s.of(t, "gitrepo of a directory", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{"directory": filepath.Join(s.dir, "checkout")}))
+	branch.unknown, revision.unknown, directory.unknown = table, table, table
+	access := branch
+	access.name, access.shared, access.ofProvider = "gitrepo and its provider", nil, true
+	access.unknown = accessTable("bundles", "git", s.git.URL(""))
+	for i := range access.unknown {
+		access.unknown[i].onlyNew = true // The commit that is known already is in cache_dir.
+	}
+	return []sample{branch, revision, directory, access}
+}
+
+// accessTable says that credentials leave unknown what needs them, and nothing else.
+func accessTable(unknown, attribute, prefix string) []allowed {
+	return []allowed{{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}}
+}
+
+// bundles are of every source. Only some carry all options: the framework takes long
+// over large configurations.
+func (s *samples) bundles(t *testing.T) []sample {
+	t.Helper()
+	provider := s.providerOf(t, s.access())
+	of := func(name string, plain map[string]any) sample {
+		plain["name"] = "web"
+		made := s.of(t, name, "fleet_bundle", provider, plain)
+		made.unknown = []allowed{
+			{when: `name`, unknown: "bundles digest"},
+			{when: `.*`, unknown: `bundles["web"] digest`},
+		}
+		return made
+	}
+	files := map[string]any{"x": "a: 1", "folder/kustomization.yaml": "resources: [cm.yaml]", "folder/cm.yaml": manifest}
+	options := s.options()
+	customized := map[string]any{"target_customizations": options["target_customizations"], "files": files}
+	delete(options, "target_customizations")
+	options["files"] = files
+	access := of("bundle and its provider", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}})
+	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(`bundles["web"] digest`, "registries", s.charts.RepositoryURL())
+	tailored := of("customized bundle", customized)
+	tailored.createOnly = true
+	local := of("bundle of files and its provider", map[string]any{"files": files})
+	local.shared, local.ofProvider, local.unknown = nil, true, nil
+	return []sample{
+		of("bundle of files", options), tailored,
+		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
+		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one")}),
+		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two"}}),
+		access, local,
+	}
+}
+
+// options are all options of a bundle.
+func (s *samples) options() map[string]any {
+	plain := map[string]any{}
+	for _, attribute := range s.c.schemas.ResourceSchemas["fleet_bundle"].Block.Attributes {
+		plain[attribute.Name] = s.sampled(attribute)
+	}
+	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles"} {
+		delete(plain, source)
+	}
+	return plain
+}
+
+// sampled makes up a value for an attribute.
+func (s *samples) sampled(attribute *tfprotov6.SchemaAttribute) any {
+	if attribute.NestedType != nil {
+		object := map[string]any{}
+		for _, below := range attribute.NestedType.Attributes {
+			object[below.Name] = s.sampled(below)
+		}
+		if attribute.NestedType.Nesting == tfprotov6.SchemaObjectNestingModeList {
+			return []any{object}
+		}
+		return object
+	}
+	switch attribute.Name {
+	case "operator":
+		return "In"
+	case "dir":
+		return "folder"
+	case "op":
+		return "remove"
+	case "path":
+		return "/data/x"
+	case "json_pointers":
+		return []any{"/data/x"}
+	case "target_customization_mode":
+		return "AllMatches"
+	case "max_unavailable", "max_unavailable_partitions", "auto_partition_size":
+		return "50%"
+	case "accepted_states":
+		return []any{string(status.Ready)}
+	case "chart":
+		return "web"
+	case "repo":
+		return s.charts.RepositoryURL()
+	case "version":
+		return "^1.0.0"
+	case "values":
+		if attribute.Type.Is(tftypes.String) {
+			return "a: 1"
+		}
+	}
+	return sampledType(attribute.Type)
+}
+
+func sampledType(of tftypes.Type) any {
+	switch of := of.(type) {
+	case tftypes.List:
+		return []any{sampledType(of.ElementType)}
+	case tftypes.Map:
+		return map[string]any{"key": sampledType(of.ElementType)}
+	}
+	switch {
+	case of.Is(tftypes.Bool):
+		return true
+	case of.Is(tftypes.Number):
+		return 1
+	}
+	return "x"
+}
+
+// targets are a target on clusters that are reached in every way there is.
+func (s *samples) targets(t *testing.T) []sample {
+	t.Helper()
+	made := s.of(t, "bundle", "fleet_bundle", s.providerOf(t, s.access()), map[string]any{"name": "one", "files": map[string]any{"cm.yaml": manifest}})
+	bundles := plainOf(t, attributesOf(t, made.state.value)["bundles"])
+	config := map[string]any{
+		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "allow_empty": true,
+		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered",
+		"targets": []any{
+			map[string]any{"cluster_name": "a"},
+			map[string]any{"cluster_selector": map[string]any{
+				"match_labels":      map[string]any{"on": "yes"},
+				"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
+			}},
+			map[string]any{"cluster_group": "some"},
+			map[string]any{"cluster_group_selector": map[string]any{
+				"match_labels":      map[string]any{"tier": "prod"},
+				"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
+			}},
+		},
+		"timeouts": map[string]any{"create": "1h", "update": "1h", "delete": "1h"},
+	}
+	small := s.clusters()
+	small["clusters"] = map[string]any{"a": small["clusters"].(map[string]any)["a"]} //nolint:forcetypeassert // made below
+	target := s.of(t, "target", "fleet_cluster_target", s.providerOf(t, small), config)
+	target.state = target.deployed(t)
+	target.unknown = targetTable()
+	provider := s.of(t, "", "fleet_cluster_target", s.providerOf(t, s.clusters()), config)
+	provider.state = provider.deployed(t)
+	provider.name, provider.ofProvider, provider.unknown = "target and its provider", true, clustersTable()
+	provider.createOnly = true
+	one := target
+	one.name, one.ofProvider, one.unknown = "target and its only cluster", true, clustersTable()
+	return []sample{target, provider, one}
+}
+
+// clusters are a provider's, reached in every way there is.
+func (s *samples) clusters() map[string]any {
+	facts := func(connection map[string]any) map[string]any {
+		connection["labels"] = map[string]any{"on": "yes"}
+		return connection
+	}
+	host := func(more map[string]any) map[string]any {
+		more["host"] = "https://127.0.0.1:1"
+		return facts(more)
+	}
+	plain := s.access()
+	maps.Copy(plain, map[string]any{
+		"parallelism": 4, "on_unreachable": "keep", "on_missing": "error",
+		"clusters": map[string]any{
+			"a": host(map[string]any{
+				"token": "x", "cluster_ca_certificate": s.certificate, "tls_server_name": "x", "impersonate_user": "x", "qps": 5, "burst": 6, "request_timeout": "3s",
+				"proxy_url": "http://127.0.0.1:1", "annotations": map[string]any{"key": "x"}, "template_values": "a: 1", "namespace": "fleet-default",
+				"display_name": "first", "paused": false,
+			}),
+			"b": host(map[string]any{"token_file": s.kubeconfig, "insecure": true}),
+			"c": host(map[string]any{"username": "x", "password": "x"}),
+			"d": host(map[string]any{"client_certificate": s.certificate, "client_key": s.key}),
+			"e": host(map[string]any{"exec": map[string]any{"api_version": "client.authentication.k8s.io/v1", "command": "false", "args": []any{"x"}, "env": map[string]any{"key": "x"}}}),
+			"f": facts(map[string]any{"kubeconfig": s.kubeconfigs}),
+			"g": facts(map[string]any{"config_path": s.kubeconfig, "config_context": "x", "config_context_cluster": "x", "config_context_auth_info": "x"}),
+			"h": facts(map[string]any{"config_paths": []any{s.kubeconfig}}),
+		},
+		"cluster_groups": map[string]any{"some": map[string]any{
+			"selector": map[string]any{
+				"match_labels":      map[string]any{"on": "yes"},
+				"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
+			},
+			"labels": map[string]any{"tier": "prod"},
+		}},
+	})
+	return plain
+}
+
+// deployed is the state after everything that is planned was deployed and is ready.
+func (s sample) deployed(t *testing.T) existing {
+	t.Helper()
+	c := newTerraform(t)
+	if wrong := c.configure(t, s.provider); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	plan := c.plan(t, s.resource, s.config, c.none(s.resource))
+	if len(plan.wrong) > 0 {
+		t.Fatal(plan.wrong)
+	}
+	attributes := attributesOf(t, plan.value)
+	records := map[deploy.Key]deploy.Record{}
+	objects := attributesOf(t, attributes["objects"])
+	for name, value := range attributesOf(t, attributes["deployments"]) {
+		record := deploy.Record{State: status.Ready, Objects: map[string]string{}}
+		text := func(name string, into *string) {
+			if err := attributesOf(t, value)[name].As(into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text("release", &record.Release)
+		text("namespace", &record.Namespace)
+		text("chart", &record.Chart)
+		text("version", &record.Version)
+		text("digest", &record.Digest)
+		for object, hash := range attributesOf(t, objects[name]) {
+			var short string
+			if err := hash.As(&short); err != nil {
+				t.Fatal(err)
+			}
+			record.Objects[object] = short
+		}
+		record.Counts = status.Counts{Ready: len(record.Objects)}
+		records[deploy.Key{Cluster: name[:1], Bundle: name[2:]}] = record
+	}
+	var computed targetModel
+	computed.PlanObjects = types.BoolValue(true)
+	computed.setRecords(records)
+	enter := func(name string, value attr.Value) {
+		raw, err := value.ToTerraformValue(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		attributes[name] = raw
+	}
+	enter("deployments", computed.Deployments)
+	enter("objects", computed.Objects)
+	enter("ready_clusters", computed.ReadyClusters)
+	enter("ready", computed.Ready)
+	enter("failed", computed.Failed)
+	enter("resource_counts", computed.ResourceCounts)
+	enter("cluster_resource_counts", computed.ClusterCounts)
+	enter("id", types.StringValue("INSTANCE"))
+	return existing{value: tftypes.NewValue(plan.value.Type(), attributes)}
+}
+
+// plainOf is the inverse of typedOf, for what holds only maps and texts.
+func plainOf(t *testing.T, value tftypes.Value) any {
+	t.Helper()
+	var text string
+	if value.Type().Is(tftypes.String) && value.As(&text) == nil {
+		return text
+	}
+	plain := map[string]any{}
+	for name, below := range attributesOf(t, value) {
+		plain[name] = plainOf(t, below)
+	}
+	return plain
+}
+
+func targetTable() []allowed {
+	const all = "cluster_resource_counts deployments failed objects ready ready_clusters resource_counts stages summary"
+	return []allowed{
+		{when: `name`, unknown: all, warns: "the target's name"},
+		{when: `targets.*`, unknown: all, warns: "the target's name or rules"},
+		{when: `bundles(\[0\])?`, unknown: all, warns: "the bundles"},
+		{when: `bundles\[0\]\["one"\](\.digest)?`, unknown: all, warns: "the bundle one"},
+		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
+		{when: `plan_objects`, unknown: "objects"},
+	}
+}
+
+func clustersTable() []allowed {
+	const all = "cluster_resource_counts deployments failed objects ready ready_clusters resource_counts stages summary"
+	return []allowed{
+		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
+		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
+		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values))?`, unknown: all, warns: "cluster $1"},
+		{when: `clusters\["(.)"\].*`, unknown: `objects["$1/one"]`, onlyNew: true},
+	}
+}

@@ -1,0 +1,374 @@
+package provider
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Every attribute of the provider and of all resources is unknown once, at every
+// depth: map, entry, list, element and leaf. That is no error, what the plan then
+// shows as known holds whatever the value turns out to be, and nothing is unknown but
+// what the table says.
+func TestEveryAttributeUnknownOnce(t *testing.T) {
+	t.Parallel()
+	s := newSamples(t)
+	tested := map[string][]string{}
+	for _, sample := range s.all(t) {
+		for _, at := range pathsOf(t, sample.provider) {
+			tested["provider"] = append(tested["provider"], general(at))
+		}
+		for _, at := range pathsOf(t, sample.config) {
+			tested[sample.resource] = append(tested[sample.resource], general(at))
+		}
+		for _, existing := range []bool{false, true} {
+			if existing && sample.createOnly {
+				continue
+			}
+			doing := "create"
+			if existing {
+				doing = "update"
+			}
+			t.Run(sample.name+"/"+doing, func(t *testing.T) {
+				t.Parallel()
+				sample.run(t, existing)
+			})
+		}
+	}
+	// Whoever adds an attribute adds it to a sample.
+	for where, block := range s.blocks() {
+		for _, path := range schemaPaths(block) {
+			if !slices.Contains(tested[where], path) {
+				t.Errorf("no sample sets %s of %s", path, where)
+			}
+		}
+	}
+}
+
+// sample is a complete and valid configuration.
+type sample struct {
+	name             string
+	resource         string
+	provider, config tftypes.Value
+	// state is what an apply of it leaves, null if an apply needs no cluster.
+	state existing
+	// ofProvider says that the attributes of the provider are varied as well.
+	ofProvider bool
+	// createOnly saves time where another sample is varied as an update, too.
+	createOnly bool
+	// shared plans all variations of a configuration, nil if each needs a provider of
+	// its own.
+	shared *terraform
+	// unknown is the table: what may be unknown when the attribute that matches the
+	// expression is. The first that matches counts; where none does, nothing is.
+	unknown []allowed
+}
+
+// allowed are beginnings of paths; "$1" is what the expression has found.
+type allowed struct {
+	when, unknown string
+	// onlyNew says that it is so for what is to be deployed.
+	onlyNew bool
+	// warns is what one warning says then.
+	warns string
+}
+
+// outlook is a plan made of a configuration of provider and resource.
+func (s sample) outlook(t *testing.T, provider, config tftypes.Value, prior existing, refresh bool) (answered, existing) {
+	t.Helper()
+	c := s.shared
+	if c == nil {
+		c = newTerraform(t)
+		if wrong := c.configure(t, provider); len(wrong) > 0 {
+			return answered{wrong: wrong}, prior
+		}
+	}
+	if refresh {
+		var wrong []string
+		if prior, wrong = c.refresh(t, s.resource, prior); len(wrong) > 0 {
+			return answered{wrong: wrong}, prior
+		}
+	}
+	return c.plan(t, s.resource, config, prior), prior
+}
+
+func (s sample) run(t *testing.T, update bool) {
+	t.Helper()
+	prior := newTerraform(t).none(s.resource)
+	if update {
+		prior = s.state
+	}
+	known, _ := s.outlook(t, s.provider, s.config, prior, true)
+	if len(known.wrong) > 0 {
+		t.Fatalf("the sample is not valid: %q", known.wrong)
+	}
+	if s.ofProvider {
+		for _, at := range pathsOf(t, s.provider) {
+			t.Run("provider "+written(at), func(t *testing.T) {
+				t.Parallel()
+				s.vary(t, s.provider, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return varied, s.config })
+			})
+		}
+		return
+	}
+	for _, at := range pathsOf(t, s.config) {
+		t.Run(written(at), func(t *testing.T) {
+			t.Parallel()
+			s.vary(t, s.config, at, prior, known, func(varied tftypes.Value) (provider, config tftypes.Value) { return s.provider, varied })
+		})
+	}
+}
+
+// vary makes the value at a path unknown, plans, and plans again as an apply does, with
+// what the value may turn out to be.
+func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, prior existing, known answered, place func(tftypes.Value) (provider, config tftypes.Value)) {
+	t.Helper()
+	provider, config := place(replaced(t, of, at, func(tftypes.Value) any { return tftypes.UnknownValue }))
+	first, refreshed := s.outlook(t, provider, config, prior, true)
+	if len(first.wrong) > 0 {
+		t.Fatalf("the plan fails: %q", first.wrong)
+	}
+	expectConfigured(t, newTerraform(t), s.resource, config, first.value)
+	s.expectPrecise(t, written(at), prior.value.IsNull(), config, first, known)
+	for turnsOut, value := range map[string]func(tftypes.Value) any{
+		"as given": itself, "null": func(tftypes.Value) any { return nil }, "another value": another,
+	} {
+		if turnsOut == "as given" && s.shared != nil {
+			for _, wrong := range contradictions(t, first.value, known.value) {
+				t.Errorf("the value turns out %s: %s", turnsOut, wrong)
+			}
+			continue
+		}
+		if !knowsAny(t, s.resource, first.value) {
+			continue // Nothing that could turn out otherwise.
+		}
+		provider, config := place(replaced(t, of, at, value))
+		second, _ := s.outlook(t, provider, config, refreshed, false)
+		if len(second.wrong) > 0 {
+			if turnsOut == "as given" {
+				t.Errorf("planning again with the value fails: %q", second.wrong)
+			}
+			continue // Such a value is an error whenever it is known.
+		}
+		for _, wrong := range contradictions(t, first.value, second.value) {
+			t.Errorf("the value turns out %s: %s", turnsOut, wrong)
+		}
+	}
+}
+
+// knowsAny says whether a plan shows anything as known that is not configured.
+func knowsAny(t *testing.T, resource string, plan tftypes.Value) bool {
+	t.Helper()
+	knows := false
+	values := attributesOf(t, plan)
+	for _, attribute := range schemas().ResourceSchemas[resource].Block.Attributes {
+		if !attribute.Computed || attribute.Optional {
+			continue
+		}
+		err := tftypes.Walk(values[attribute.Name], func(_ *tftypes.AttributePath, v tftypes.Value) (bool, error) {
+			leaf := v.Type().Is(tftypes.String) || v.Type().Is(tftypes.Number) || v.Type().Is(tftypes.Bool)
+			knows = knows || (v.IsKnown() && leaf)
+			return true, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return knows
+}
+
+// itself, raw, for tftypes.NewValue.
+func itself(v tftypes.Value) any { return v }
+
+// another is a different value of the same type, nil where there is none.
+func another(v tftypes.Value) any {
+	switch {
+	case v.Type().Is(tftypes.String):
+		var text string
+		if v.As(&text) != nil {
+			return nil
+		}
+		return text + "2"
+	case v.Type().Is(tftypes.Bool):
+		var flag bool
+		if v.As(&flag) != nil {
+			return nil
+		}
+		return !flag
+	case v.Type().Is(tftypes.Number):
+		number := new(big.Float)
+		if v.As(&number) != nil {
+			return nil
+		}
+		return number.Add(number, big.NewFloat(1))
+	}
+	return nil
+}
+
+func replaced(t *testing.T, in tftypes.Value, at *tftypes.AttributePath, by func(tftypes.Value) any) tftypes.Value {
+	t.Helper()
+	out, err := tftypes.Transform(in, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if !path.Equal(at) {
+			return v, nil
+		}
+		made := by(v)
+		if value, ok := made.(tftypes.Value); ok {
+			return value, nil
+		}
+		return tftypes.NewValue(v.Type(), made), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// pathsOf are the places of all values but null.
+func pathsOf(t *testing.T, in tftypes.Value) []*tftypes.AttributePath {
+	t.Helper()
+	var paths []*tftypes.AttributePath
+	err := tftypes.Walk(in, func(path *tftypes.AttributePath, v tftypes.Value) (bool, error) {
+		if len(path.Steps()) > 0 && !v.IsNull() && written(path) != "timeouts" { // A block cannot be unknown.
+			paths = append(paths, path)
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+var element = regexp.MustCompile(`\[[^\]]*\]`)
+
+// general leaves out which element is meant.
+func general(at *tftypes.AttributePath) string { return element.ReplaceAllString(written(at), "[*]") }
+
+// contradictions are what a second plan says otherwise than what the first showed as
+// known. Terraform calls each of them an inconsistent final plan.
+func contradictions(t *testing.T, first, second tftypes.Value) []string {
+	t.Helper()
+	var found []string
+	err := tftypes.Walk(first, func(path *tftypes.AttributePath, v tftypes.Value) (bool, error) {
+		if !v.IsKnown() {
+			return false, nil
+		}
+		reached, _, err := tftypes.WalkAttributePath(second, path)
+		if err != nil {
+			found = append(found, fmt.Sprintf("%s was planned and is not there", written(path)))
+			return false, nil //nolint:nilerr // noted
+		}
+		later, ok := reached.(tftypes.Value)
+		if !ok || !later.IsKnown() || v.IsNull() != later.IsNull() || !sameHere(v, later) {
+			found = append(found, fmt.Sprintf("%s was planned as %v and is %v", written(path), v, later))
+			return false, nil
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// sameHere compares leaves, and the keys of collections.
+func sameHere(a, b tftypes.Value) bool {
+	if a.IsNull() {
+		return true
+	}
+	var left, right map[string]tftypes.Value
+	if a.As(&left) == nil && b.As(&right) == nil {
+		return cmp.Equal(keysIn(left), keysIn(right))
+	}
+	var first, second []tftypes.Value
+	if a.As(&first) == nil && b.As(&second) == nil {
+		return len(first) == len(second)
+	}
+	return a.Equal(b)
+}
+
+func keysIn(of map[string]tftypes.Value) []string {
+	keys := make([]string, 0, len(of))
+	for key := range of {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// expectConfigured wants a plan to repeat what is configured, unknown or not.
+func expectConfigured(t *testing.T, c *terraform, resource string, config, plan tftypes.Value) {
+	t.Helper()
+	given, shown := attributesOf(t, config), attributesOf(t, plan)
+	for _, attribute := range c.schemas.ResourceSchemas[resource].Block.Attributes {
+		value := given[attribute.Name]
+		if (attribute.Computed && value.IsNull()) || value.Equal(shown[attribute.Name]) {
+			continue
+		}
+		t.Errorf("%s is configured as %v and planned as %v", attribute.Name, value, shown[attribute.Name])
+	}
+}
+
+// expectPrecise wants exactly what the table says to be unknown beyond what is unknown
+// anyway.
+func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tftypes.Value, first, known answered) {
+	t.Helper()
+	anyway, expected := unknownIn(t, known.value), allowed{}
+	for _, row := range s.unknown {
+		if match := regexp.MustCompile("^(?:" + row.when + ")$").FindStringSubmatchIndex(at); match != nil {
+			expected = row
+			found := func(template string) string {
+				return string(regexp.MustCompile("^(?:"+row.when+")$").ExpandString(nil, template, at, match))
+			}
+			expected.unknown, expected.warns = found(row.unknown), found(row.warns)
+			break
+		}
+	}
+	if expected.onlyNew && !creating {
+		expected.unknown = ""
+	}
+	var more []string
+	configured := unknownIn(t, config)
+	for _, path := range unknownIn(t, first.value) {
+		if !slices.Contains(anyway, path) && !slices.Contains(configured, path) {
+			more = append(more, path)
+		}
+	}
+	want := slices.DeleteFunc(strings.Fields(expected.unknown), func(path string) bool { return slices.Contains(anyway, path) })
+	if diff := cmp.Diff(want, more, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("unknown (-the table +the plan):\n%s", diff)
+	}
+	said := 0
+	for _, warning := range first.warnings {
+		if expected.warns != "" && strings.Contains(warning, expected.warns) {
+			said++
+		}
+	}
+	if expected.warns != "" && said != 1 {
+		t.Errorf("%d warnings say %q, want one: %q", said, expected.warns, first.warnings)
+	}
+}
+
+// unknownIn are the places of what is unknown, sorted.
+func unknownIn(t *testing.T, in tftypes.Value) []string {
+	t.Helper()
+	var paths []string
+	err := tftypes.Walk(in, func(path *tftypes.AttributePath, v tftypes.Value) (bool, error) {
+		if !v.IsKnown() {
+			paths = append(paths, written(path))
+		}
+		return v.IsKnown(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	return paths
+}
