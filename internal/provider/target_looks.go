@@ -48,6 +48,9 @@ func looksOf(records map[deploy.Key]deploy.Record, shown bool) looks {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, compareKeys)
+	if !shown {
+		kept.Usual = usual(keys, records)
+	}
 	for _, key := range keys {
 		record := records[key]
 		made := look{Stored: record.Stored}
@@ -60,7 +63,6 @@ func looksOf(records map[deploy.Key]deploy.Record, shown bool) looks {
 		}
 		if !shown {
 			record.Objects = nil
-			kept.learn(key.Bundle, record.Counts)
 		}
 		if record.Counts != kept.ordinary(key.Bundle, record) {
 			made.Counts = &record.Counts
@@ -76,16 +78,17 @@ func looksOf(records map[deploy.Key]deploy.Record, shown bool) looks {
 	return kept
 }
 
-// learn takes the first deployment of a bundle whose objects are all ready for an
-// ordinary one.
-func (l *looks) learn(bundle string, counts status.Counts) {
-	if _, known := l.Usual[bundle]; known || counts != (status.Counts{Ready: counts.Ready}) {
-		return
+// usual is how many objects the deployments of each bundle have, going by the first one
+// whose objects are all ready.
+func usual(keys []deploy.Key, records map[deploy.Key]deploy.Record) map[string]int {
+	found := map[string]int{}
+	for _, key := range keys {
+		counts := records[key].Counts
+		if _, known := found[key.Bundle]; !known && counts == (status.Counts{Ready: counts.Ready}) {
+			found[key.Bundle] = counts.Ready
+		}
 	}
-	if l.Usual == nil {
-		l.Usual = map[string]int{}
-	}
-	l.Usual[bundle] = counts.Ready
+	return found
 }
 
 // ordinary are the counts of a deployment whose objects are all ready.
