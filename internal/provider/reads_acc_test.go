@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -51,7 +52,8 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 		{name: "drift", before: f.drift, args: planned, says: []string{"ConfigMap " + g.namespace + "/one differs", "ConfigMap " + g.namespace + "/repo is missing"}, apply: true},
 		{name: "an object that another release holds", before: f.hold, args: planned, says: []string{"another release", "former"}},
 		{name: "an update", before: f.set("value", "second"), args: planned, says: []string{"will be updated in-place"}},
-		{name: "an update without a refresh", args: append(slices.Clone(planned), "-refresh=false"), says: []string{"will be updated in-place"}, asks: -1},
+		{name: "the rendered objects of an update", before: f.set("diff", "rendered"), args: planned, says: []string{"what changes in rendered objects", "+ key: second"}},
+		{name: "an update without a refresh", before: f.set("diff", ""), args: append(slices.Clone(planned), "-refresh=false"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update of one resource", args: append(slices.Clone(planned), "-target=fleet_bundle.one"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update is carried out", args: planned, says: []string{"will be updated in-place"}, apply: true},
 		{name: "values from the cluster changed", before: func(t *testing.T) { t.Helper(); g.setSecret(t, 0, "other") }, args: planned, says: []string{"~ \"a/app\""}, apply: true},
@@ -69,6 +71,12 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 			f.set("drift", "release", "value", "third")(t)
 		}, args: planned, says: []string{"will be updated in-place"}, apply: true},
 		{name: "a record is gone", before: func(t *testing.T) { t.Helper(); g.deleteRecords(t, 0) }, args: planned, says: []string{"+ \"a/one\""}, apply: true},
+		{name: "the rendered objects of what is drifted and goes", before: f.set("diff", "rendered", "drift", "live", "without", "one"), args: planned, says: []string{"what changes in rendered objects", "- \"a/one\""}},
+		{name: "an import", before: func(t *testing.T) {
+			t.Helper()
+			w.run(t, "state", "rm", "fleet_cluster_target.all")
+			f.set("import", "yes", "without", "hooks", "value", "fourth")(t)
+		}, args: planned, says: []string{"1 to import", "~ \"a/one\""}, apply: true},
 		{name: "a destruction", args: append(slices.Clone(planned), "-destroy"), says: []string{"will be destroyed"}, apply: true},
 	} {
 		ok := t.Run(r.name, func(t *testing.T) {
@@ -254,7 +262,10 @@ func (f *readFleet) write(t *testing.T) {
 		bundles = append(bundles, kind+name+".bundles")
 	}
 	slices.Sort(bundles)
-	config = append(config, target(fmt.Sprintf("take_ownership = %s\ndrift = %q\nallow_empty = true", s["take"], s["drift"]), bundles...))
+	config = append(config, target(fmt.Sprintf("take_ownership = %s\ndrift = %q\nallow_empty = true\ndiff = %q", s["take"], s["drift"], cmp.Or(s["diff"], "summary")), bundles...))
+	if s["import"] != "" {
+		config = append(config, "import {\n  to = fleet_cluster_target.all\n  id = \"all\"\n}\n")
+	}
 	if s["data"] != "" {
 		const asked = "  bundles = [%s]\n  targets = [{ cluster_selector = { match_labels = { on = \"yes\" } } }]\n}\n"
 		list := strings.Join(bundles, ", ")
