@@ -21,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -54,13 +55,18 @@ func newLab(t *testing.T, namespace string) lab {
 	return lab{Client: client, namespace: namespace, cluster: env.Cluster(0), typed: typed}
 }
 
-// infos reads manifests as Helm does.
-func (l lab) infos(t *testing.T, manifests ...string) []*resource.Info {
+// infos reads manifests as Helm does. A kind that has just been defined is not listed at
+// once, so it is tried for a while.
+func (l lab) infos(t *testing.T, manifests ...string) (infos []*resource.Info) {
 	t.Helper()
-	infos, err := resource.NewBuilder(l.Client).Unstructured().NamespaceParam(l.namespace).DefaultNamespace().Flatten().
-		Stream(strings.NewReader(strings.Join(manifests, "\n---\n")), "test").Do().Infos()
+	var failed error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		infos, failed = resource.NewBuilder(l.Client).Unstructured().NamespaceParam(l.namespace).DefaultNamespace().Flatten().
+			Stream(strings.NewReader(strings.Join(manifests, "\n---\n")), "test").Do().Infos()
+		return failed == nil, nil
+	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, failed)
 	}
 	return infos
 }
