@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -10,24 +9,7 @@ import (
 // Capabilities asks clusters what they can do. Those that do not answer before ctx ends
 // are missing in the answer; the caller learns of them by Observe.
 func (e *Engine) Capabilities(ctx context.Context, clusters []string) map[string]target.Capabilities {
-	var (
-		mu      sync.Mutex
-		looking sync.WaitGroup
-	)
-	found := map[string]target.Capabilities{}
-	for _, name := range clusters {
-		looking.Go(func() {
-			answered, err := e.capabilities(ctx, name)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[name] = answered
-		})
-	}
-	looking.Wait()
-	return found
+	return ask(clusters, func(name string) (target.Capabilities, error) { return e.capabilities(ctx, name) })
 }
 
 func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabilities, error) {

@@ -177,22 +177,30 @@ func fold(prior Record, observed release.Observed, own release.Mark) Record {
 
 // Snapshots looks at clusters. Those that cannot be asked are missing in the answer.
 func (e *Engine) Snapshots(ctx context.Context, clusters []string) map[string]release.Snapshot {
+	return ask(clusters, func(name string) (release.Snapshot, error) {
+		_, snapshot, err := e.look(ctx, name)
+		return snapshot, err
+	})
+}
+
+// ask asks clusters at once. Those that cannot be asked are missing in the answer.
+func ask[T any](clusters []string, one func(name string) (T, error)) map[string]T {
 	var (
-		mu      sync.Mutex
-		looking sync.WaitGroup
+		mu     sync.Mutex
+		asking sync.WaitGroup
 	)
-	found := map[string]release.Snapshot{}
+	found := map[string]T{}
 	for _, name := range clusters {
-		looking.Go(func() {
-			_, snapshot, err := e.look(ctx, name)
+		asking.Go(func() {
+			answer, err := one(name)
 			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			found[name] = snapshot
+			found[name] = answer
 		})
 	}
-	looking.Wait()
+	asking.Wait()
 	return found
 }

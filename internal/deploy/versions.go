@@ -2,7 +2,8 @@ package deploy
 
 import (
 	"context"
-	"sync"
+	"maps"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -10,24 +11,7 @@ import (
 // Versions looks at the objects that values come from, by cluster. Clusters that
 // cannot be asked are missing in the answer; the caller learns of them by Observe.
 func (e *Engine) Versions(ctx context.Context, references map[string][]target.Reference) map[string]Versions {
-	var (
-		mu      sync.Mutex
-		looking sync.WaitGroup
-	)
-	found := map[string]Versions{}
-	for name, wanted := range references {
-		looking.Go(func() {
-			versions, err := e.versions(ctx, name, wanted)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[name] = versions
-		})
-	}
-	looking.Wait()
-	return found
+	return ask(slices.Collect(maps.Keys(references)), func(name string) (Versions, error) { return e.versions(ctx, name, references[name]) })
 }
 
 func (e *Engine) versions(ctx context.Context, name string, references []target.Reference) (Versions, error) {
