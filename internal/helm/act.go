@@ -46,11 +46,21 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if observed != nil {
 		revision = observed.Revision
 	}
+	op.records.unrecorded, op.records.newest = observed == nil, revision
 	if action != release.Keep && action != release.Adopt {
 		if err := c.prepareNamespace(ctx, d, w.Mark, observed); err != nil {
 			return release.Written{}, err
 		}
 	}
+	written, err := c.carryOut(ctx, op, action, d, revision, w)
+	if err != nil {
+		c.namespaces.Delete(d.Namespace) // Its being gone can be the cause.
+	}
+	return written, err
+}
+
+// carryOut does it, once everything is prepared. revision is the newest there is.
+func (c *Client) carryOut(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) (release.Written, error) {
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
@@ -152,7 +162,7 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	return o.client.waiter.WaitGone(ctx, objects)
+	return o.client.waitGone(ctx, objects)
 }
 
 // upgrade makes the next revision of a release.
@@ -254,6 +264,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 
 // written says what a record holds and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
+	o.keep(record)
 	listed, err := objects(record.Manifest, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Written{}, err

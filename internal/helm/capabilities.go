@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -46,12 +48,22 @@ func (c *Client) ability(ctx context.Context) (*ability, error) {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
 	asked := discovery.ToDiscoveryInterfaceWithContext(client)
-	version, err := asked.ServerVersionWithContext(ctx)
-	if err != nil {
+	var (
+		asking  errgroup.Group
+		version *apiversion.Info
+		found   = discovered{ServerResourcesInterface: client}
+	)
+	asking.Go(func() (err error) {
+		version, err = asked.ServerVersionWithContext(ctx)
+		return err
+	})
+	asking.Go(func() error {
+		found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
+		return nil
+	})
+	if err := asking.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the version of the API server: %w", err)
 	}
-	found := discovered{ServerResourcesInterface: client}
-	found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
 	apis, err := action.GetVersionSet(found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)

@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,10 +35,14 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	for i := range releases {
 		observed[i] = releases[i].Observed
 	}
+	var discovering sync.WaitGroup
+	discovering.Go(c.discover)
 	read, err := c.manifests(ctx, observed)
 	if err != nil {
 		return nil, err
 	}
+	defer c.drop(observed)
+	discovering.Wait()
 	findings := make([]release.Finding, len(releases))
 	var (
 		looked  []release.Inspection
@@ -76,6 +82,10 @@ func (c *Client) manifests(ctx context.Context, wanted []release.Observed) ([]ma
 	listed := map[string]manifest{}
 	byInstance := map[string]int{}
 	for _, observed := range wanted {
+		if record, ok := c.justWritten(observed); ok {
+			listed[recordKey(observed)] = manifestIn(record, recordName(observed.Release, observed.Revision))
+			continue
+		}
 		byInstance[observed.Mark.Instance]++
 	}
 	for instance, number := range byInstance {
@@ -149,14 +159,20 @@ func manifestOf(secret *corev1.Secret) manifest {
 	if err != nil {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
+	return manifestIn(recorded, secret.Name)
+}
+
+// manifestIn reads the manifest in a record; name is that of the record.
+func manifestIn(recorded record, name string) manifest {
 	read := manifest{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version}
+	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
-		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", secret.Name, err)}
+		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
 	}
 	for _, hook := range recorded.Hooks {
 		objects, err := singleObjects(hook.Manifest)
 		if err != nil {
-			return manifest{err: fmt.Errorf("reading a hook in the release record %s: %w", secret.Name, err)}
+			return manifest{err: fmt.Errorf("reading a hook in the release record %s: %w", name, err)}
 		}
 		read.hooks = append(read.hooks, objects...)
 	}
@@ -174,16 +190,76 @@ func singleObjects(manifest string) ([]*unstructured.Unstructured, error) {
 
 // record is what is read of a release record.
 type record struct {
+	Manifest string       `json:"manifest"`
+	Hooks    []recordHook `json:"hooks"`
+	Chart    recordChart  `json:"chart"`
+}
+
+type recordHook struct {
 	Manifest string `json:"manifest"`
-	Hooks    []struct {
-		Manifest string `json:"manifest"`
-	} `json:"hooks"`
-	Chart struct {
-		Metadata struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
-		} `json:"metadata"`
-	} `json:"chart"`
+}
+
+type recordChart struct {
+	Metadata struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"metadata"`
+}
+
+// keptBytes is how much of what was just written is kept, on one cluster, so that it
+// need not be read again to look at its objects.
+const keptBytes = 1 << 20
+
+// keep keeps what a record holds until its objects are looked at.
+func (c *Client) keep(written *helmrelease.Release) {
+	kept := record{Manifest: written.Manifest}
+	kept.Chart.Metadata.Name, kept.Chart.Metadata.Version = written.Chart.Metadata.Name, written.Chart.Metadata.Version
+	for _, hook := range written.Hooks {
+		kept.Hooks = append(kept.Hooks, recordHook{Manifest: hook.Manifest})
+	}
+	size := kept.size()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.keptSize+size > keptBytes {
+		return
+	}
+	c.keptSize += size
+	c.kept[written.Namespace+"/"+recordName(written.Name, written.Version)] = kept
+}
+
+// discover reads the kinds of the cluster ahead of their use, unless that was done.
+// Whoever uses them meets an error again.
+func (c *Client) discover() {
+	if client, err := c.getter.ToDiscoveryClient(); err == nil {
+		_, _ = client.ServerGroups()
+	}
+}
+
+// justWritten is what was kept.
+func (c *Client) justWritten(observed release.Observed) (record, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept, ok := c.kept[recordKey(observed)]
+	return kept, ok
+}
+
+// drop lets go of what was kept of records.
+func (c *Client) drop(records []release.Observed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, observed := range records {
+		key := recordKey(observed)
+		c.keptSize -= c.kept[key].size()
+		delete(c.kept, key)
+	}
+}
+
+func (r record) size() int {
+	size := len(r.Manifest)
+	for _, hook := range r.Hooks {
+		size += len(hook.Manifest)
+	}
+	return size
 }
 
 // decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,

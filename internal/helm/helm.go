@@ -9,9 +9,11 @@ import (
 	"io"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,6 +41,11 @@ type Waiter interface {
 	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// WaitGone returns when none of the objects is there any more.
 	WaitGone(ctx context.Context, objects []*resource.Info) error
+	// Live reads objects and answers those that are there and those that are not. What
+	// could not be read is in neither.
+	Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
+	// Existing is like Live and reads metadata only.
+	Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
 	// Inspect compares live objects with those of releases, and answers a finding for
 	// each release in their order.
 	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
@@ -56,12 +63,19 @@ type Client struct {
 	known *ability
 	// seen are the newest records that were ever listed.
 	seen map[string]release.Observed
+	// kept are records of this process whose objects have not been looked at since.
+	kept     map[string]record
+	keptSize int
+
+	// namespaces are those that were there a moment ago.
+	namespaces sync.Map
+	making     singleflight.Group
 }
 
 // New makes a client of a cluster's connection. It dials nothing.
 func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Charts) *Client {
 	setFieldManager()
-	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}}
+	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}, kept: map[string]record{}}
 }
 
 // forgetCapabilities makes the next operation read them again, after an
@@ -89,6 +103,7 @@ type operation struct {
 	client   *kubeClient
 	records  *recordDriver
 	redactor *redactor
+	keep     func(*helmrelease.Release)
 	able     *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
 }
 
@@ -106,14 +121,20 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	}
 	silent := func(string, ...any) {}
 	secrets := &redactor{}
-	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace))}
-	noted := &requests{}
-	getter := notedGetter{RESTClientGetter: c.getter, requests: noted}
+	metadata, err := c.secrets(namespace)
+	if err != nil {
+		return nil, err
+	}
+	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace)), secrets: metadata}
+	noted, ahead := &requests{}, &lookahead{existing: c.waiter.Existing}
+	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, ctx: ctx}
 	client := &kubeClient{
 		Client:    &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
 		ctx:       ctx,
 		waiter:    c.waiter,
 		requests:  noted,
+		ahead:     ahead,
+		gone:      map[*resource.Info]bool{},
 		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return c.renew(getter) },
 	}
@@ -121,6 +142,7 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		client:   client,
 		records:  records,
 		redactor: secrets,
+		keep:     c.keep,
 		able:     able.capabilities,
 		config: &action.Configuration{
 			RESTClientGetter: c.getter,

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
@@ -27,6 +30,7 @@ type kubeClient struct {
 	ctx      context.Context
 	waiter   Waiter
 	requests *requests
+	ahead    *lookahead
 	// release is the one that is written, as release.Key.
 	release string
 	// ignore are conditions that say nothing about the readiness of objects.
@@ -40,48 +44,63 @@ type kubeClient struct {
 	// created are the objects that this operation has made, in their order: what
 	// was there before is not among them, nor are hooks and namespaces.
 	created kube.ResourceList
+	// gone are objects that an API server has said to be.
+	gone map[*resource.Info]bool
 }
 
-// creations is how many objects of a kind are made at once.
-const creations = 8
+// writes is how many objects of a kind are written at once.
+const writes = 32
 
 // Create makes objects, those of one kind at once, and comes back when all that
 // were begun are through. Helm's own Create returns at the first error while it
 // goes on with others.
 func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	result := &kube.Result{}
-	for len(objects) > 0 {
-		kind := objects[0].Mapping.GroupVersionKind
-		end := slices.IndexFunc(objects, func(o *resource.Info) bool { return o.Mapping.GroupVersionKind != kind })
-		if end < 0 {
-			end = len(objects)
-		}
-		err := k.createAll(objects[:end])
-		for _, object := range objects[:end] {
+	for _, same := range kinds(objects) {
+		errs := each(same, func(object *resource.Info) error {
+			_, err := k.Client.Create(kube.ResourceList{object})
+			return err
+		})
+		for _, object := range same {
 			if isCreated(object) {
 				result.Created = append(result.Created, object)
 			}
 		}
-		if err != nil {
+		if len(errs) > 0 {
 			k.note(result.Created)
-			return result, err
+			return result, errs[0]
 		}
-		objects = objects[end:]
 	}
 	k.note(result.Created)
 	return result, nil
 }
 
-func (k *kubeClient) createAll(objects kube.ResourceList) error {
-	var creating errgroup.Group
-	creating.SetLimit(creations)
-	for _, object := range objects {
-		creating.Go(func() error {
-			_, err := k.Client.Create(kube.ResourceList{object})
-			return err
+// kinds cuts a list where the kind changes. Those of one kind do not need each other.
+func kinds(objects kube.ResourceList) []kube.ResourceList {
+	var runs []kube.ResourceList
+	for i, object := range objects {
+		if i == 0 || objects[i-1].Mapping.GroupVersionKind != object.Mapping.GroupVersionKind {
+			runs = append(runs, nil)
+		}
+		runs[len(runs)-1] = append(runs[len(runs)-1], object)
+	}
+	return runs
+}
+
+// each writes objects at once, all of them whatever comes of one, and answers what went
+// wrong in their order.
+func each(objects kube.ResourceList, write func(object *resource.Info) error) []error {
+	var writing errgroup.Group
+	writing.SetLimit(writes)
+	errs := make([]error, len(objects))
+	for i, object := range objects {
+		writing.Go(func() error {
+			errs[i] = write(object)
+			return nil
 		})
 	}
-	return creating.Wait()
+	_ = writing.Wait() // Each has its own error.
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // Update looks at what is live, of custom resources too. Helm's own Update compares
@@ -91,15 +110,108 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 	return k.UpdateThreeWayMerge(original, target, force)
 }
 
-// UpdateThreeWayMerge notes what it had to make.
+// UpdateThreeWayMerge brings objects to what the target says, those of one kind at once,
+// and then removes those that it no longer has. What is live comes from a few lists; how
+// an object is changed, and that one without a change is left alone, is Helm's.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	if !force { // To replace an object takes its version of that moment.
+		k.ahead.know(k.waiter.Live(k.ctx, slices.Concat(target, original.Difference(target))))
+	}
+	defer k.ahead.forget()
 	original, err := k.withoutTaken(original, target)
 	if err != nil {
 		return &kube.Result{}, err
 	}
-	result, err := k.Client.UpdateThreeWayMerge(original, target, force)
+	result, err := k.updateAll(original, target, force)
 	k.note(result.Created)
-	return result, k.whole(err)
+	if err != nil {
+		return result, k.whole(err)
+	}
+	for _, same := range kinds(original.Difference(target)) {
+		each(same, func(object *resource.Info) error {
+			_, err := k.Client.UpdateThreeWayMerge(kube.ResourceList{object}, nil, force)
+			return err
+		})
+	}
+	return result, k.whole(nil)
+}
+
+// updateAll updates what can be, as Helm does. An object that cannot be made ends it.
+func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	var (
+		mu     sync.Mutex
+		result = &kube.Result{}
+		failed []string
+	)
+	for _, same := range kinds(target) {
+		unmade := false
+		errs := each(same, func(object *resource.Info) error {
+			var before kube.ResourceList
+			if found := original.Get(object); found != nil {
+				before = kube.ResourceList{found}
+			}
+			done, err := k.Client.UpdateThreeWayMerge(before, kube.ResourceList{object}, force)
+			mu.Lock()
+			defer mu.Unlock()
+			result.Created = append(result.Created, done.Created...)
+			result.Updated = append(result.Updated, done.Updated...)
+			unmade = unmade || err != nil && len(done.Created) > 0
+			return err
+		})
+		for _, err := range errs {
+			failed = append(failed, err.Error())
+		}
+		if unmade {
+			break
+		}
+	}
+	if len(failed) > 0 {
+		return result, errors.New(strings.Join(failed, " && "))
+	}
+	return result, nil
+}
+
+// DeleteWithPropagationPolicy deletes objects, those of one kind at once. Of what an API
+// server says it has deleted, or did not have, nobody need ask whether it is gone.
+func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	var (
+		mu     sync.Mutex
+		failed []error
+	)
+	for _, same := range kinds(objects) {
+		failed = append(failed, each(same, func(object *resource.Info) error {
+			gone, err := deleteOne(object, policy)
+			if gone {
+				mu.Lock()
+				defer mu.Unlock()
+				k.gone[object] = true
+			}
+			return err
+		})...)
+	}
+	if len(failed) > 0 {
+		return nil, failed
+	}
+	return &kube.Result{Deleted: objects}, nil
+}
+
+// deleteOne says whether the object is gone already. One that waits for finalizers or
+// ends by and by is not: then the answer is the object.
+func deleteOne(object *resource.Info, policy metav1.DeletionPropagation) (gone bool, err error) {
+	var answer runtime.Object
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		answer, err = resource.NewHelper(object.Client, object.Mapping).WithFieldManager(fieldManager).
+			DeleteWithOptions(object.Namespace, object.Name, &metav1.DeleteOptions{PropagationPolicy: &policy})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	status, ok := answer.(*metav1.Status)
+	return ok && status.Status == metav1.StatusSuccess, nil
 }
 
 // whole makes an error of what Helm passes over: an object that a revision no
@@ -147,7 +259,15 @@ func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Durati
 
 // WaitForDelete waits until all objects are gone.
 func (k *kubeClient) WaitForDelete(objects kube.ResourceList, timeout time.Duration) error {
-	return k.wait(timeout, func(ctx context.Context) error { return k.waiter.WaitGone(ctx, objects) })
+	return k.wait(timeout, func(ctx context.Context) error { return k.waitGone(ctx, objects) })
+}
+
+func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) error {
+	left := objects.Filter(func(object *resource.Info) bool { return !k.gone[object] })
+	if len(left) == 0 {
+		return nil
+	}
+	return k.waiter.WaitGone(ctx, left)
 }
 
 func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) error) error {
@@ -155,111 +275,4 @@ func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) err
 	defer cancel()
 	k.waitErr = until(ctx)
 	return k.waitErr
-}
-
-// recordPatience is how long a record is tried to be written, at least.
-const recordPatience = 5 * time.Second
-
-// recordDriver is Helm's own storage of release records, in which a removal
-// can hold on to the record and leave objects alone.
-type recordDriver struct {
-	*driver.Secrets
-	// until is when the time of the operation is over.
-	until time.Time
-	// hold refuses to delete records while it returns an error. Helm deletes
-	// the record of a release even if its objects were not seen to go, and
-	// what is left would then belong to nobody.
-	hold func() error
-	// edit changes records as they are read.
-	edit func(record *helmrelease.Release) error
-	// learn sees the manifests of records as they are read.
-	learn func(manifest string)
-	// created says that a record was made, and was not there before, taken that there
-	// is a release of the name, which an install does not touch.
-	created, taken bool
-	//nolint:containedctx // Helm's interface hands none on; the driver lives for one operation
-	ctx context.Context
-	// unread is what reading records failed with, and unwritten what changing one
-	// did. Helm takes the first for an empty history when it uninstalls
-	// (pkg/action/uninstall.go), and logs the second when it has installed
-	// (pkg/action/install.go, performInstall).
-	unread, unwritten error
-}
-
-// Create makes a record.
-func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
-	if err := d.Secrets.Create(key, record); err != nil {
-		return err
-	}
-	d.created = true
-	return nil
-}
-
-// Get reads a record. Helm panics on one that it cannot decode
-// (pkg/storage/driver/secrets.go), also in goroutines where nobody can catch it.
-func (d *recordDriver) Get(key string) (record *helmrelease.Release, err error) {
-	defer func() {
-		if recover() != nil {
-			record, err = nil, &release.CorruptRecordError{Name: key}
-		}
-	}()
-	return d.Secrets.Get(key)
-}
-
-// Delete deletes the record unless it is held.
-func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
-	if d.hold != nil {
-		if err := d.hold(); err != nil {
-			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
-		}
-	}
-	record, err := d.Secrets.Delete(key)
-	if errors.Is(err, driver.ErrReleaseNotFound) || apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // it went with its namespace, if that was one of the objects
-	}
-	return record, err
-}
-
-// Update changes a record. It says always the whole of it, so that it can be said
-// again: a record that cannot be written makes a release that works look as if its
-// operation had been cut short.
-func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
-	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
-		err := d.Secrets.Update(key, record)
-		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(max(recordPatience, time.Until(d.until))))
-	return d.unwritten
-}
-
-// isTaken says whether the newest record keeps a release from being installed
-// (helm.sh/helm/v3, pkg/action/install.go, availableName).
-func isTaken(records []*helmrelease.Release) bool {
-	newest := slices.MaxFunc(records, func(a, b *helmrelease.Release) int { return a.Version - b.Version })
-	return newest.Info.Status != helmrelease.StatusUninstalled && newest.Info.Status != helmrelease.StatusFailed
-}
-
-// Query reads records by their labels.
-func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
-	records, err := d.Secrets.Query(labels)
-	if err != nil {
-		if !errors.Is(err, driver.ErrReleaseNotFound) {
-			d.unread = err
-		}
-		return nil, err
-	}
-	d.taken = len(records) > 0 && isTaken(records)
-	for _, record := range records {
-		d.learn(record.Manifest)
-		if d.edit == nil {
-			continue
-		}
-		if err := d.edit(record); err != nil {
-			d.unread = fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
-			return nil, d.unread
-		}
-	}
-	return records, nil
 }

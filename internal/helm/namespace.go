@@ -53,15 +53,29 @@ func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark re
 		}
 		return nil
 	}
-	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Namespace, Labels: map[string]string{"name": d.Namespace, labelMarkedBy: mark.Owner}}}
-	_, err = namespaces.Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
+	if _, there := c.namespaces.Load(d.Namespace); there {
+		return nil
+	}
+	// Most releases of a bundle and many others share one.
+	_, err, _ = c.making.Do(d.Namespace, func() (any, error) {
+		return nil, createNamespace(ctx, clientset, d.Namespace, mark.Owner)
+	})
+	if err == nil {
+		c.namespaces.Store(d.Namespace, true)
+	}
+	return err
+}
+
+func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, owner string) error {
+	fresh := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name, labelMarkedBy: owner}}}
+	_, err := clientset.CoreV1().Namespaces().Create(ctx, fresh, metav1.CreateOptions{FieldManager: fieldManager})
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	if apierrors.IsForbidden(err) && exists(ctx, clientset, d.Namespace) {
+	if apierrors.IsForbidden(err) && exists(ctx, clientset, name) {
 		return nil // Not everybody who may deploy may make namespaces.
 	}
-	return fmt.Errorf("making the namespace %s: %w", d.Namespace, err)
+	return fmt.Errorf("making the namespace %s: %w", name, err)
 }
 
 func exists(ctx context.Context, clientset kubernetes.Interface, namespace string) bool {
@@ -134,6 +148,7 @@ func (c *Client) dropNamespaceKeys(ctx context.Context, observed release.Observe
 
 // deleteNamespace deletes exactly this namespace and returns when it is gone.
 func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
+	c.namespaces.Delete(namespace.Name)
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
 	err := clientset.CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -187,7 +202,7 @@ func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, e
 		names []string
 	)
 	looking, ctx := errgroup.WithContext(ctx)
-	looking.SetLimit(creations)
+	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
 		looking.Go(func() error {
 			list, err := client.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})

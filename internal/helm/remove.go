@@ -44,6 +44,7 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	if err != nil {
 		return release.Removed{}, err
 	}
+	op.records.newest = observed.Revision
 	op.records.hold = func() error { return op.client.waitErr }
 	op.records.edit = func(record *helmrelease.Release) (err error) {
 		if record.Version == observed.Revision { // What is older was removed with its successor.

@@ -104,6 +104,9 @@ func (f notedFactory) NewBuilder() *resource.Builder { return resource.NewBuilde
 type notedGetter struct {
 	genericclioptions.RESTClientGetter
 	requests *requests
+	ahead    *lookahead
+	//nolint:containedctx // Helm hands none on to its requests; the getter lives for one operation
+	ctx context.Context
 }
 
 // ToRESTConfig gives the connection of the cluster.
@@ -112,7 +115,9 @@ func (g notedGetter) ToRESTConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noting{next: next, requests: g.requests} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests}
+	})
 	return config, nil
 }
 
@@ -144,8 +149,12 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	if err != nil {
 		return nil, err
 	}
+	isTarget := validate // Only what is to be written is checked, and then looked for.
 	validate = validate && !k.validated
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil && isTarget {
+		k.ahead.expect(built)
+	}
 	if err == nil || !validate {
 		return built, err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -36,6 +37,8 @@ type Client struct {
 	mapper    *mapper
 	typed     kubernetes.Interface
 	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+	lists     lists
 }
 
 // New makes a client. It reads the kubeconfig files that the connection names
@@ -70,6 +73,9 @@ func newClient(shared *rest.Config) (*Client, error) {
 	if client.dynamic, err = dynamic.NewForConfig(shared); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
+	if client.metadata, err = metadata.NewForConfig(shared); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
 	return client, nil
 }
 
@@ -89,15 +95,42 @@ func share(config *rest.Config) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading certificates or credentials: %w", err)
 	}
-	return &rest.Config{
-		Host:        server.String(),
-		Transport:   retrying{next: shared},
-		UserAgent:   config.UserAgent,
-		Timeout:     config.Timeout,
-		QPS:         config.QPS,
-		Burst:       config.Burst,
-		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst),
-	}, nil
+	limited := &rest.Config{
+		Host:      server.String(),
+		Transport: retrying{next: crowd{next: shared, places: make(chan struct{}, inFlight)}},
+		UserAgent: config.UserAgent,
+		Timeout:   config.Timeout,
+		QPS:       config.QPS,
+		Burst:     config.Burst,
+	}
+	if config.QPS > 0 {
+		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	}
+	return limited, nil
+}
+
+// inFlight is how many requests to one cluster are on their way at once, and less than
+// the streams that an API server allows on one connection.
+const inFlight = 64
+
+// crowd lets so many requests pass at once. It counts them until they are answered,
+// not until the answer was read, so that a watch holds no place.
+type crowd struct {
+	next   http.RoundTripper
+	places chan struct{}
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (c crowd) WrappedRoundTripper() http.RoundTripper { return c.next }
+
+func (c crowd) RoundTrip(request *http.Request) (*http.Response, error) {
+	select {
+	case c.places <- struct{}{}:
+	case <-request.Context().Done():
+		return nil, context.Cause(request.Context())
+	}
+	defer func() { <-c.places }()
+	return c.next.RoundTrip(request)
 }
 
 // As makes a client that acts as a service account of the cluster. It shares the

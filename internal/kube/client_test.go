@@ -221,6 +221,7 @@ func TestClientsShareTransportAndLimit(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	connection := to(server)
+	connection.QPS = 1000
 	connection.Token, connection.Exec = "", &kube.Exec{
 		APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{"from"}, Env: map[string]string{"SECOND": "exec"},
 	}

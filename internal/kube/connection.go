@@ -40,8 +40,8 @@ type Connection struct {
 	TLSServerName   string
 	Insecure        bool
 	ImpersonateUser string
-	QPS             float32       // default 50
-	Burst           int           // default 100
+	QPS             float32       // default no limit
+	Burst           int           // default 100, of no meaning without QPS
 	RequestTimeout  time.Duration // default 30s
 }
 
@@ -74,7 +74,7 @@ type ConnectionError struct {
 func (e *ConnectionError) Error() string { return e.Attribute + " " + e.Message }
 
 const (
-	defaultQPS            = 50
+	unlimited             = -1 // to client-go, where 0 means 5
 	defaultBurst          = 100
 	defaultRequestTimeout = 30 * time.Second
 	userAgent             = "terraform-provider-fleet"
@@ -196,7 +196,7 @@ func (c Connection) restConfig() (*rest.Config, error) {
 		config.Impersonate.UserName = c.ImpersonateUser
 	}
 	config.UserAgent = userAgent
-	config.QPS, config.Burst, config.Timeout = defaultQPS, defaultBurst, defaultRequestTimeout
+	config.QPS, config.Burst, config.Timeout = unlimited, defaultBurst, defaultRequestTimeout
 	if c.QPS > 0 {
 		config.QPS = c.QPS
 	}

@@ -156,7 +156,7 @@ func expectConfig(t *testing.T, want, got *rest.Config, proxy string, wraps bool
 	t.Helper()
 	want.UserAgent = userAgent
 	if want.QPS == 0 {
-		want.QPS, want.Burst, want.Timeout = 50, 100, 30*time.Second
+		want.QPS, want.Burst, want.Timeout = -1, 100, 30*time.Second
 	}
 	ignored := cmpopts.IgnoreFields(rest.Config{}, "Proxy", "WrapTransport")
 	if diff := cmp.Diff(want, got, ignored, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(clientcmdapi.ExecConfig{})); diff != "" {

@@ -31,7 +31,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wan
 			}
 		}
 	}
-	seen := c.look(ctx, objects)
+	seen := c.look(ctx, objects, whole)
 	for i, of := range releases {
 		if findings[i].Err == nil {
 			findings[i] = judge(of, parts[i], seen)

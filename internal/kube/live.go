@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 )
@@ -23,7 +24,7 @@ type group struct {
 
 // atOnce is how many requests of one look are under way. What all looks at a
 // cluster do together is limited by the client.
-const atOnce = 8
+const atOnce = 32
 
 // sight is what was seen of one object. It does not exist if both are nil.
 type sight struct {
@@ -34,7 +35,7 @@ type sight struct {
 // live reads objects. Those that do not exist are missing in the answer.
 func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resource.Info]*unstructured.Unstructured, error) {
 	found := make(map[*resource.Info]*unstructured.Unstructured, len(objects))
-	seen := c.look(ctx, objects)
+	seen := c.look(ctx, objects, whole)
 	for _, object := range objects {
 		if err := seen[object].err; err != nil {
 			return nil, err
@@ -46,14 +47,41 @@ func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resou
 	return found, nil
 }
 
+// Live reads objects and answers those that are there and those that are not. What
+// could not be read is in neither.
+func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	return sorted(objects, c.look(ctx, objects, whole))
+}
+
+// Existing is like Live and reads metadata only, of whoever's objects. That a list
+// lacks an object counts here for being absent: it is for creating it, which fails
+// should it be there after all.
+func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	return sorted(objects, c.look(ctx, objects, onlyMetadata))
+}
+
+func sorted(objects []*resource.Info, seen map[*resource.Info]sight) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	found = make(map[*resource.Info]*unstructured.Unstructured, len(objects))
+	for _, object := range objects {
+		switch got := seen[object]; {
+		case got.err != nil:
+		case got.object == nil:
+			absent = append(absent, object)
+		default:
+			found[object] = got.object
+		}
+	}
+	return found, absent
+}
+
 // look reads objects and says of each what came of it. Where several are of one kind
 // and namespace, one list serves them all; what it lacks is asked for one by one, as
 // only a 404 proves that an object is gone. Once the cluster does not answer it is
 // asked no more.
-func (c *Client) look(ctx context.Context, objects []*resource.Info) map[*resource.Info]sight {
+func (c *Client) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
-		key := groupOf(object)
+		key := group{resource: object.Mapping.Resource, namespace: object.Namespace}
 		groups[key] = append(groups[key], object)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -70,7 +98,7 @@ func (c *Client) look(ctx context.Context, objects []*resource.Info) map[*resour
 	requests := make(chan struct{}, atOnce)
 	var looking sync.WaitGroup
 	for key, members := range groups {
-		looking.Go(func() { c.lookAt(ctx, stop, requests, key, members, note) })
+		looking.Go(func() { c.lookAt(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) })
 	}
 	looking.Wait()
 	return seen
@@ -78,16 +106,17 @@ func (c *Client) look(ctx context.Context, objects []*resource.Info) map[*resour
 
 // lookAt reads the members of one group. The identity that may neither list a kind
 // nor get one of its objects is not asked to get all others.
-func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key group, members []*resource.Info, note func(*resource.Info, sight)) {
+func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, sight)) {
 	var denied bool
 	if len(members) > 1 {
 		requests <- struct{}{}
-		listed, err := c.list(ctx, key, members)
+		listed, complete, err := c.lists.read(ctx, key, namesOf(members), c.list)
 		<-requests
 		denied = apierrors.IsForbidden(err)
 		var lacking []*resource.Info
 		for _, member := range members {
-			if object, ok := listed[member.Name]; ok {
+			object, ok := listed[member.Name]
+			if ok || complete && key.depth == onlyMetadata {
 				note(member, sight{object: object})
 				continue
 			}
@@ -128,8 +157,12 @@ func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, reque
 	getting.Wait()
 }
 
-func groupOf(object *resource.Info) group {
-	return group{resource: object.Mapping.Resource, namespace: object.Namespace}
+func namesOf(objects []*resource.Info) []string {
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		names[i] = object.Name
+	}
+	return names
 }
 
 // get reads one object, nil when it does not exist.
@@ -144,33 +177,60 @@ func (c *Client) get(ctx context.Context, object *resource.Info) (*unstructured.
 	return got, nil
 }
 
-// pageSize is how many objects of a list are in memory at once.
-const pageSize = 100
+// pageSize is how many objects of a list are in memory at once, more only if as many
+// are wanted, and metadataPageSize how many at most, and if only metadata is read.
+const (
+	pageSize         = 100
+	metadataPageSize = 500
+)
 
-// list answers the members of a group by name. It is a shortcut: what it does
-// not find, and all of it when it fails, for example because the identity may
-// get but not list, is read one by one, and an error that counts shows there. It
-// stops when it has found every member: others may have many more objects in the
-// namespace.
-func (c *Client) list(ctx context.Context, key group, members []*resource.Info) (map[string]*unstructured.Unstructured, error) {
-	wanted := make(map[string]bool, len(members))
-	for _, member := range members {
-		wanted[member.Name] = true
+// list answers the members of a group by name, and whether it has seen all of the
+// group. It is a shortcut: what it does not find, and all of it when it fails, for
+// example because the identity may get but not list, is read one by one, and an error
+// that counts shows there. It stops when it has found every member: others may have
+// many more objects in the namespace.
+func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
+	listed = make(map[string]*unstructured.Unstructured, len(wanted))
+	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
+	read := c.page
+	if key.depth == onlyMetadata {
+		options, read = metav1.ListOptions{Limit: metadataPageSize}, c.metadataPage
 	}
-	listed := make(map[string]*unstructured.Unstructured, len(members))
-	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: pageSize}
 	for {
-		page, err := c.dynamic.Resource(key.resource).Namespace(key.namespace).List(ctx, options)
+		items, next, err := read(ctx, key.group, options)
 		if err != nil {
-			return listed, fmt.Errorf("listing %s: %w", key.resource.Resource, err)
+			return listed, false, fmt.Errorf("listing %s: %w", key.group.resource.Resource, err)
 		}
-		for _, item := range page.Items {
-			if wanted[item.GetName()] {
-				listed[item.GetName()] = &item
+		for i := range items {
+			if wanted[items[i].GetName()] {
+				listed[items[i].GetName()] = &items[i]
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" || len(listed) == len(wanted) {
-			return listed, nil
+		if options.Continue = next; next == "" || len(listed) == len(wanted) {
+			return listed, next == "", nil
 		}
 	}
+}
+
+func (c *Client) page(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
+	page, err := c.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	return page.Items, page.GetContinue(), nil
+}
+
+func (c *Client) metadataPage(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
+	page, err := c.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range page.Items {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&page.Items[i])
+		if err != nil {
+			return nil, "", fmt.Errorf("reading metadata: %w", err)
+		}
+		items = append(items, unstructured.Unstructured{Object: content})
+	}
+	return items, page.Continue, nil
 }

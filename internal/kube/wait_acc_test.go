@@ -339,12 +339,21 @@ func TestAccReadingTakesFewRequests(t *testing.T) {
 	}
 	infos := l.infos(t, manifests...)
 	l.create(t, infos)
-	var counted atomic.Int64
-	if err := counting(t, l, &counted).Ready(t.Context(), infos, withJobs); err != nil {
-		t.Fatal(err)
-	}
-	if got := counted.Load(); got != 3 {
-		t.Errorf("%d requests were made, want 2 pages and 1 object", got)
+	for _, test := range []struct {
+		name  string
+		infos []*resource.Info
+		want  int64
+	}{
+		{name: "all: a page as long as they are many, and 1 object", infos: infos, want: 2},
+		{name: "a few: 2 pages and 1 object", infos: []*resource.Info{infos[0], infos[1], infos[150]}, want: 3},
+	} {
+		var counted atomic.Int64
+		if err := counting(t, l, &counted).Ready(t.Context(), test.infos, withJobs); err != nil {
+			t.Fatal(err)
+		}
+		if got := counted.Load(); got != test.want {
+			t.Errorf("%s: %d requests were made, want %d", test.name, got, test.want)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
@@ -193,12 +195,22 @@ var (
 )
 
 func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
-	releases, err := c.helm.Releases(ctx)
-	if err != nil {
-		return release.Snapshot{}, kube.Classify(c.name, err)
-	}
-	uid, err := c.kube.UID(ctx)
-	if err != nil && !kube.IsDenied(err) {
+	var (
+		looking  errgroup.Group
+		releases map[string]release.Observed
+		uid      string
+	)
+	looking.Go(func() (err error) {
+		releases, err = c.helm.Releases(ctx)
+		return err
+	})
+	looking.Go(func() (err error) {
+		if uid, err = c.kube.UID(ctx); kube.IsDenied(err) {
+			return nil
+		}
+		return err
+	})
+	if err := looking.Wait(); err != nil {
 		return release.Snapshot{}, kube.Classify(c.name, err)
 	}
 	if c.uid != "" && uid != c.uid {

@@ -161,7 +161,7 @@ func clusterAttributes() map[string]schema.Attribute {
 		"tls_server_name":          providerText("Name expected in the API server's certificate."),
 		"insecure":                 schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the API server's certificate."},
 		"impersonate_user":         providerText("User to act as."),
-		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default 50."},
+		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default no limit: API servers protect themselves, and no more than 64 requests are ever on their way to one cluster."},
 		"burst":                    schema.Int64Attribute{Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100."},
 		"request_timeout":          schema.StringAttribute{Optional: true, MarkdownDescription: "Longest time for one request, such as `30s`, the default.", Validators: []validator.String{duration()}},
 

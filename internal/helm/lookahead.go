@@ -1,0 +1,126 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// lookahead answers what Helm asks of single objects, one after the other, from a few
+// lists that were read right before. It lives for one operation, and what it knows of
+// an object ends with the first write to it.
+type lookahead struct {
+	// existing reads which objects are there.
+	existing func(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
+
+	mu sync.Mutex
+	// expected are objects that Helm is about to ask for.
+	expected kube.ResourceList
+	paths    map[string]bool
+	answers  map[string]foreseen
+}
+
+// foreseen is the answer to a request for one object.
+type foreseen struct {
+	code int
+	body []byte
+}
+
+// expect says which objects Helm may ask for next. They are read when it does.
+func (l *lookahead) expect(objects kube.ResourceList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers, l.expected, l.paths = nil, objects, make(map[string]bool, len(objects))
+	for _, object := range objects {
+		l.paths[pathOf(object)] = true
+	}
+}
+
+// know takes what was read of objects.
+func (l *lookahead) know(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expected, l.paths = nil, nil
+	l.learn(found, absent)
+}
+
+// forget leaves the next question to the API server.
+func (l *lookahead) forget() { l.know(nil, nil) }
+
+func (l *lookahead) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	l.answers = make(map[string]foreseen, len(found)+len(absent))
+	for object, live := range found {
+		if body, err := live.MarshalJSON(); err == nil {
+			l.answers[pathOf(object)] = foreseen{code: http.StatusOK, body: body}
+		}
+	}
+	for _, object := range absent {
+		missing := apierrors.NewNotFound(object.Mapping.Resource.GroupResource(), object.Name).Status()
+		missing.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		if body, err := json.Marshal(missing); err == nil {
+			l.answers[pathOf(object)] = foreseen{code: http.StatusNotFound, body: body}
+		}
+	}
+}
+
+// answer is what a request gets without the API server, nil if it has to go there.
+func (l *lookahead) answer(ctx context.Context, request *http.Request) *http.Response {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path := request.URL.Path
+	if request.Method != http.MethodGet {
+		delete(l.answers, path)
+		return nil
+	}
+	if l.paths[path] {
+		expected := l.expected
+		l.expected, l.paths = nil, nil
+		l.learn(l.existing(ctx, expected))
+	}
+	known, ok := l.answers[path]
+	if !ok {
+		return nil
+	}
+	return &http.Response{
+		Status: strconv.Itoa(known.code) + " " + http.StatusText(known.code), StatusCode: known.code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          io.NopCloser(bytes.NewReader(known.body)),
+		ContentLength: int64(len(known.body)),
+		Request:       request,
+	}
+}
+
+// pathOf is where an object is on its API server.
+func pathOf(object *resource.Info) string {
+	return object.Client.Get().NamespaceIfScoped(object.Namespace, object.Namespaced()).
+		Resource(object.Mapping.Resource.Resource).Name(object.Name).URL().Path
+}
+
+// foreseeing is a transport that asks for nothing that is known.
+type foreseeing struct {
+	next  http.RoundTripper
+	ahead *lookahead
+	//nolint:containedctx // Helm hands none on to its requests; the transport lives for one operation
+	ctx context.Context
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (f foreseeing) WrappedRoundTripper() http.RoundTripper { return f.next }
+
+func (f foreseeing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if known := f.ahead.answer(f.ctx, request); known != nil {
+		return known, nil
+	}
+	return f.next.RoundTrip(request)
+}

@@ -1,0 +1,212 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/metadata"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// recordPatience is how long a record is tried to be written, at least.
+const recordPatience = 5 * time.Second
+
+// recordDriver is Helm's own storage of release records, in which a removal
+// can hold on to the record and leave objects alone.
+type recordDriver struct {
+	*driver.Secrets
+	// secrets reads their metadata and deletes them.
+	secrets metadata.ResourceInterface
+	// unrecorded says that there was no record when the cluster was looked at, so that
+	// there is none to be read; should one have appeared, the first cannot be made.
+	unrecorded bool
+	// newest is the revision that was the newest then, 0 if that is not known.
+	newest int
+	// history are the records, the newest with what it holds, as long as nothing was
+	// written.
+	history []*helmrelease.Release
+	// until is when the time of the operation is over.
+	until time.Time
+	// hold refuses to delete records while it returns an error. Helm deletes
+	// the record of a release even if its objects were not seen to go, and
+	// what is left would then belong to nobody.
+	hold func() error
+	// edit changes records as they are read.
+	edit func(record *helmrelease.Release) error
+	// learn sees the manifests of records as they are read.
+	learn func(manifest string)
+	// created says that a record was made, and was not there before, taken that there
+	// is a release of the name, which an install does not touch.
+	created, taken bool
+	//nolint:containedctx // Helm's interface hands none on; the driver lives for one operation
+	ctx context.Context
+	// unread is what reading records failed with, and unwritten what changing one
+	// did. Helm takes the first for an empty history when it uninstalls
+	// (pkg/action/uninstall.go), and logs the second when it has installed
+	// (pkg/action/install.go, performInstall).
+	unread, unwritten error
+}
+
+// Create makes a record.
+func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
+	d.history = nil
+	if err := d.Secrets.Create(key, record); err != nil {
+		return err
+	}
+	d.created = true
+	return nil
+}
+
+// Get reads a record. Helm panics on one that it cannot decode
+// (pkg/storage/driver/secrets.go), also in goroutines where nobody can catch it.
+func (d *recordDriver) Get(key string) (record *helmrelease.Release, err error) {
+	defer func() {
+		if recover() != nil {
+			record, err = nil, &release.CorruptRecordError{Name: key}
+		}
+	}()
+	return d.Secrets.Get(key)
+}
+
+// Delete deletes the record unless it is held. Helm's own reads it before.
+func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
+	if d.hold != nil {
+		if err := d.hold(); err != nil {
+			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
+		}
+	}
+	d.history = nil
+	err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		err = nil // It went with its namespace, if that was one of the objects.
+	}
+	return nil, err
+}
+
+// Update changes a record. It says always the whole of it, so that it can be said
+// again: a record that cannot be written makes a release that works look as if its
+// operation had been cut short.
+func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
+	d.history = nil
+	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
+		err := d.Secrets.Update(key, record)
+		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(max(recordPatience, time.Until(d.until))))
+	return d.unwritten
+}
+
+// isTaken says whether the newest record keeps a release from being installed
+// (helm.sh/helm/v3, pkg/action/install.go, availableName).
+func isTaken(records []*helmrelease.Release) bool {
+	newest := slices.MaxFunc(records, byRevision)
+	return newest.Info.Status != helmrelease.StatusUninstalled && newest.Info.Status != helmrelease.StatusFailed
+}
+
+// Query reads the records of a release, the older ones without what they hold: a
+// record has the whole chart in it, and Helm reads all of them, some twice.
+func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
+	name, status := labels[labelName], labels[labelStatus]
+	if d.unrecorded && !d.created {
+		return nil, driver.ErrReleaseNotFound
+	}
+	if d.history == nil {
+		if err := d.read(name); err != nil {
+			d.unread = err
+			return nil, err
+		}
+		d.taken = len(d.history) > 0 && isTaken(d.history)
+	}
+	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool {
+		return status != "" && record.Info.Status.String() != status
+	})
+	if len(records) == 0 {
+		return nil, driver.ErrReleaseNotFound
+	}
+	// Of those that were deployed before, Helm takes the newest for what there is.
+	return records, d.fill(slices.MaxFunc(records, byRevision))
+}
+
+func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
+
+// read reads the history of a release, and what is in its newest record.
+func (d *recordDriver) read(name string) error {
+	ctx := context.WithoutCancel(d.ctx)
+	var (
+		reading errgroup.Group
+		list    *metav1.PartialObjectMetadataList
+		newest  *helmrelease.Release
+		unread  error
+	)
+	reading.Go(func() (err error) {
+		selector := klabels.SelectorFromSet(klabels.Set{labelOwner: helmOwner, labelName: name}).String()
+		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return err
+	})
+	if d.newest > 0 {
+		reading.Go(func() error {
+			newest, unread = d.Get(recordName(name, d.newest))
+			return nil // It counts only if this is still the newest.
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return fmt.Errorf("listing the records of release %s: %w", name, err)
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		seen := observe(item)
+		record := &helmrelease.Release{Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels, Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)}}
+		d.history = append(d.history, record)
+	}
+	if len(d.history) == 0 {
+		return driver.ErrReleaseNotFound
+	}
+	last := slices.MaxFunc(d.history, byRevision)
+	if last.Version != d.newest || newest == nil && unread == nil {
+		return nil
+	}
+	if unread != nil {
+		return unread
+	}
+	return d.put(last, newest)
+}
+
+// fill reads what is in a record unless that was done.
+func (d *recordDriver) fill(record *helmrelease.Release) error {
+	if record.Chart != nil {
+		return nil
+	}
+	full, err := d.Get(recordName(record.Name, record.Version))
+	if err != nil {
+		d.unread = err
+		return err
+	}
+	return d.put(record, full)
+}
+
+// put completes a record.
+func (d *recordDriver) put(record, full *helmrelease.Release) error {
+	full.Labels = record.Labels // All of them, as in what Helm lists.
+	*record = *full
+	d.learn(record.Manifest)
+	if d.edit == nil {
+		return nil
+	}
+	if err := d.edit(record); err != nil {
+		d.unread = fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
+		return d.unread
+	}
+	return nil
+}
