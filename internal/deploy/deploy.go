@@ -29,6 +29,10 @@ type Observer interface {
 	// Inspect looks at the objects of releases and answers a finding for each, in
 	// their order. Its error means that none was looked at.
 	Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error)
+	// Await returns when the objects of a release are ready, or ctx ends, with a finding
+	// that tells which are missing or not ready then. Its error means that they could
+	// not be looked at.
+	Await(ctx context.Context, of release.Inspection) (release.Finding, error)
 	// Versions answers which revision of each object is there, "" for one that is
 	// not.
 	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)

@@ -62,6 +62,11 @@ func (g guarded) Inspect(ctx context.Context, releases []release.Inspection) (fi
 	return g.next.Inspect(ctx, releases)
 }
 
+func (g guarded) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
+	defer catch("waiting for the objects", &err)
+	return g.next.Await(ctx, of)
+}
+
 func (g guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
 	defer catch("reading the objects that values come from", &err)
 	return g.next.Versions(ctx, references)

@@ -108,6 +108,23 @@ func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	return findings, nil
 }
 
+func (m *memory) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
+	for {
+		found, err := m.Inspect(ctx, []release.Inspection{of})
+		if err == nil && found[0].Settled() {
+			return found[0], nil
+		}
+		select {
+		case <-ctx.Done():
+			if err != nil {
+				return release.Finding{}, err
+			}
+			return found[0], nil
+		case <-time.After(time.Second): // of a test that makes time
+		}
+	}
+}
+
 func (m *memory) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions := map[target.Reference]string{}
 	for _, reference := range references {

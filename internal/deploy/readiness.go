@@ -43,26 +43,16 @@ func (v *visit) follow(ctx context.Context, d target.Deployment, record Record) 
 	return record.State
 }
 
-// untilReady looks at a release again and again, and says what was missing at the end.
+// untilReady waits for the objects of a release, and says what was missing at the end.
+// It holds no slot: next to nothing is asked while nothing happens.
 func (v *visit) untilReady(ctx context.Context, observed release.Observed, rules release.Rules, timeout time.Duration) error {
-	const longest = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var last error
-	for delay := 100 * time.Millisecond; ; delay = min(delay*3/2, longest) { //nolint:mnd // half as long again
-		err := v.ready(ctx, observed, rules)
-		if err == nil {
-			return nil
-		}
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return last
-		case <-time.After(delay):
-		}
+	finding, err := v.seen.cluster.Await(ctx, release.Inspection{Observed: observed, Rules: rules})
+	if err != nil {
+		return err
 	}
+	return readiness(finding)
 }
 
 // has says whether the cluster has what a deployment depends on from elsewhere: a
@@ -133,10 +123,15 @@ func (v *visit) ready(ctx context.Context, observed release.Observed, rules rele
 	if err != nil {
 		return err
 	}
-	if findings[0].Err != nil {
-		return findings[0].Err
+	return readiness(findings[0])
+}
+
+// readiness is a *notReadyError if a finding says that objects are not ready.
+func readiness(found release.Finding) error {
+	if found.Err != nil {
+		return found.Err
 	}
-	if state, message := status.Judge(onlyReadiness(findings[0])); state != status.Ready {
+	if state, message := status.Judge(onlyReadiness(found)); state != status.Ready {
 		return &notReadyError{message: message}
 	}
 	return nil

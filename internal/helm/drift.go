@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +61,39 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 		findings[places[i]] = finding
 	}
 	return findings, nil
+}
+
+// Await returns when the objects of a release are ready, or ctx ends, and tells what is
+// missing or not ready then. A cluster that does not answer is asked until ctx ends.
+func (c *Client) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
+	const longest = 2 * time.Second
+	pauses := backoff.NewExponentialBackOff()
+	pauses.MaxInterval = longest
+	for first := true; ; first = false {
+		found, failure := c.await(ctx, of)
+		if first || ctx.Err() == nil || failure == nil {
+			finding, err = found, failure
+		}
+		if ctx.Err() != nil || err == nil && finding.Settled() {
+			return finding, err
+		}
+		select {
+		case <-ctx.Done():
+			return finding, err
+		case <-time.After(pauses.NextBackOff()):
+		}
+	}
+}
+
+func (c *Client) await(ctx context.Context, of release.Inspection) (release.Finding, error) {
+	read, err := c.manifests(ctx, []release.Observed{of.Observed})
+	if err != nil {
+		return release.Finding{}, err
+	}
+	if read[0].err != nil {
+		return release.Finding{}, read[0].err
+	}
+	return c.waiter.Await(ctx, of, read[0].objects)
 }
 
 const (

@@ -49,6 +49,9 @@ type Waiter interface {
 	// Inspect compares live objects with those of releases, and answers a finding for
 	// each release in their order.
 	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
+	// Await waits until the objects of a release are ready or ctx ends, and tells what
+	// is missing or not ready then. It can return earlier with the like.
+	Await(ctx context.Context, of release.Inspection, objects []*unstructured.Unstructured) (release.Finding, error)
 }
 
 // Client performs release operations on one cluster. It is safe for concurrent

@@ -114,36 +114,52 @@ func (c *Client) proveUnknown(kind schema.GroupVersionKind) error {
 
 // judge compares the objects of one release.
 func judge(of release.Inspection, parts []part, seen map[*resource.Info]sight) release.Finding {
-	compiled, err := compileRules(of.Rules)
+	found, err := newMeasure(of, parts)
 	if err != nil {
 		return release.Finding{Err: err}
 	}
-	scaled := scalers(parts)
 	var finding release.Finding
 	for _, p := range parts {
-		got := seen[p.info]
-		name := describe(p.info)
-		switch {
-		case apierrors.IsForbidden(got.err):
-			if finding.Refused == nil {
-				finding.Refused = map[string]int{}
-			}
-			finding.Refused[p.info.Mapping.GroupVersionKind.Kind]++
-		case got.err != nil:
-			return release.Finding{Err: got.err}
-		case got.object == nil:
-			if !compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
-				finding.Missing = append(finding.Missing, name)
-			}
-		case holderOf(got.object, of.Observed) != "":
-			finding.NotOwned = append(finding.NotOwned, release.Holding{Object: name, Holder: holderOf(got.object, of.Observed)})
-		default:
-			if err := compareOne(&finding, p, got.object, compiled, scaled, of.Stored); err != nil {
-				return release.Finding{Err: err}
-			}
+		if err := found.put(&finding, p, seen[p.info]); err != nil {
+			return release.Finding{Err: err}
 		}
 	}
 	return finding
+}
+
+// measure is what the objects of one release are compared by.
+type measure struct {
+	of       release.Inspection
+	compiled rules
+	scaled   scaling
+}
+
+func newMeasure(of release.Inspection, parts []part) (measure, error) {
+	compiled, err := compileRules(of.Rules)
+	return measure{of: of, compiled: compiled, scaled: scalers(parts)}, err
+}
+
+// put puts what was seen of one object into the finding.
+func (m measure) put(finding *release.Finding, p part, got sight) error {
+	name := describe(p.info)
+	switch {
+	case apierrors.IsForbidden(got.err):
+		if finding.Refused == nil {
+			finding.Refused = map[string]int{}
+		}
+		finding.Refused[p.info.Mapping.GroupVersionKind.Kind]++
+	case got.err != nil:
+		return got.err
+	case got.object == nil:
+		if !m.compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
+			finding.Missing = append(finding.Missing, name)
+		}
+	case holderOf(got.object, m.of.Observed) != "":
+		finding.NotOwned = append(finding.NotOwned, release.Holding{Object: name, Holder: holderOf(got.object, m.of.Observed)})
+	default:
+		return compareOne(finding, p, got.object, m.compiled, m.scaled, m.of.Stored)
+	}
+	return nil
 }
 
 // isTemporary says whether an object is made to go away by itself.

@@ -81,7 +81,7 @@ func sorted(objects []*resource.Info, seen map[*resource.Info]sight) (found map[
 func (c *Client) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
-		key := group{resource: object.Mapping.Resource, namespace: object.Namespace}
+		key := groupOf(object)
 		groups[key] = append(groups[key], object)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -155,6 +155,10 @@ func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, reque
 		getting.Go(func() { note(member, get(member)) })
 	}
 	getting.Wait()
+}
+
+func groupOf(object *resource.Info) group {
+	return group{resource: object.Mapping.Resource, namespace: object.Namespace}
 }
 
 func namesOf(objects []*resource.Info) []string {

@@ -232,6 +232,11 @@ func (c *clusterClient) Inspect(ctx context.Context, releases []release.Inspecti
 	return findings, kube.Classify(c.name, err)
 }
 
+func (c *clusterClient) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
+	finding, err := c.helm.Await(ctx, of)
+	return finding, kube.Classify(c.name, err)
+}
+
 // deployed reads what releases are made of, for diagnostics.
 func (c *clusterClient) deployed(ctx context.Context, releases []release.Observed) ([]helm.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)

@@ -90,6 +90,10 @@ type Finding struct {
 	Err error
 }
 
+// Settled says whether everything that could be looked at is there and ready, or is of
+// no matter to that.
+func (f Finding) Settled() bool { return len(f.Missing)+len(f.NotReady) == 0 && f.Err == nil }
+
 // Holding is an object and who holds it.
 type Holding struct {
 	Object string // such as "Deployment web/nginx"

@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Await returns when the objects of a release are ready, or ctx ends. They are judged as
+// Inspect does; its finding tells those that are missing or not ready, and counts all
+// others as ready, whatever else is to be said of them. It returns at once when the
+// cluster does not know a kind, because that can be otherwise a moment later.
+func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*unstructured.Unstructured) (release.Finding, error) {
+	parts, err := c.parts(ctx, of.Observed.Namespace, wanted)
+	if err != nil {
+		return release.Finding{}, err
+	}
+	by, err := newMeasure(of, parts)
+	if err != nil {
+		return release.Finding{}, err
+	}
+	var (
+		finding release.Finding
+		objects []*resource.Info
+		health  = health{by: by, parts: map[*resource.Info]part{}}
+	)
+	for _, p := range parts {
+		if p.info.Mapping.Resource.Resource == "" {
+			if err := by.put(&finding, p, sight{}); err != nil {
+				return release.Finding{}, err
+			}
+			continue
+		}
+		health.parts[p.info] = p
+		objects = append(objects, p.info)
+	}
+	v := newVigil(c, objects, health)
+	if finding.Settled() {
+		err = v.keep(ctx, v.pending)
+	} else {
+		v.look(ctx, v.pending)
+		err = v.result(ctx)
+	}
+	if unsettled, ok := errors.AsType[*unsettledError](err); ok {
+		finding.Missing = append(finding.Missing, unsettled.finding.Missing...)
+		finding.NotReady, err = unsettled.finding.NotReady, nil
+	}
+	finding.Ready = len(parts) - len(finding.Missing) - len(finding.NotReady)
+	return finding, err
+}
+
+// health is what is waited for when the objects of a release are to be ready that
+// somebody else has written.
+type health struct {
+	by    measure
+	parts map[*resource.Info]part
+}
+
+func (h health) judge(object *resource.Info, got sight) (release.Finding, bool, error) {
+	var finding release.Finding
+	err := h.by.put(&finding, h.parts[object], got)
+	return finding, finding.Settled() && err == nil, err
+}
+
+func (h health) missed(left []release.Finding) error {
+	var all release.Finding
+	for _, of := range left {
+		all.Missing = append(all.Missing, of.Missing...)
+		all.NotReady = append(all.NotReady, of.NotReady...)
+	}
+	return &unsettledError{finding: all}
+}
+
+func (health) isHopeless([]release.Finding, time.Time) bool { return false }
+
+func (health) due() time.Time { return time.Time{} }
+
+// unsettledError carries what is missing or not ready.
+type unsettledError struct{ finding release.Finding }
+
+func (e *unsettledError) Error() string { return "objects are missing or not ready" }

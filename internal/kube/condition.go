@@ -1,0 +1,103 @@
+package kube
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+func isJob(object *resource.Info) bool {
+	return isA(object, batchv1.SchemeGroupVersion.WithKind("Job"))
+}
+
+func isPod(object *resource.Info) bool { return isA(object, corev1.SchemeGroupVersion.WithKind("Pod")) }
+
+func isA(object *resource.Info, kind schema.GroupVersionKind) bool {
+	return object.Mapping.GroupVersionKind.GroupKind() == kind.GroupKind()
+}
+
+func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condition, bool, error) {
+	condition := Condition{Object: describe(object)}
+	if live == nil {
+		condition.Status, condition.Message = status.NotFoundStatus.String(), "it does not exist"
+		return condition, false, nil
+	}
+	computed, err := status.Compute(live)
+	if err != nil {
+		return condition, false, fmt.Errorf("reading the status of %s: %w", condition.Object, err)
+	}
+	condition.Status, condition.Message = computed.Status.String(), computed.Message
+	switch {
+	case isPod(object) && phase(live) == corev1.PodFailed:
+		// To kstatus a pod that has ended is as wanted, however it ended.
+		condition.Status, condition.ended = status.FailedStatus.String(), true
+	case computed.Status == status.FailedStatus:
+		condition.ended = isJob(object)
+	case computed.Status != status.CurrentStatus:
+	case isJob(object) && !isComplete(live):
+		condition.Status, condition.Message = status.InProgressStatus.String(), "the job is not complete"
+	default:
+		return condition, true, nil
+	}
+	return condition, false, nil
+}
+
+// phase is that of a pod, "" when it has none.
+func phase(pod *unstructured.Unstructured) corev1.PodPhase {
+	text, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+	if err != nil {
+		return ""
+	}
+	return corev1.PodPhase(text)
+}
+
+// isComplete tells a job that is done from one that has only started, which is
+// enough for kstatus.
+func isComplete(job *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
+	if err != nil {
+		return false
+	}
+	for _, item := range conditions {
+		condition, ok := item.(map[string]any)
+		if ok && condition["type"] == string(batchv1.JobComplete) && condition["status"] == string(corev1.ConditionTrue) {
+			return true
+		}
+	}
+	return false
+}
+
+// answerOf is the object as the API server answered it to a write or a read that
+// somebody made with info before, nil if there was none.
+func answerOf(info *resource.Info) *unstructured.Unstructured {
+	object, ok := info.Object.(*unstructured.Unstructured)
+	if !ok || info.ResourceVersion == "" || object.GetUID() == "" || object.GetResourceVersion() != info.ResourceVersion {
+		return nil
+	}
+	return object
+}
+
+// isTelling says whether an answer to a write, by which an object is ready, can be
+// relied on. kstatus takes an object without a status for ready, and the answer to
+// a write comes before any controller had a chance to write one. So kinds of others
+// are always looked at; and built-in ones that controllers work on tell by their
+// observed generation, which kstatus has compared, that the status is of what was
+// written.
+func isTelling(answer *unstructured.Unstructured) bool {
+	kind := answer.GroupVersionKind()
+	if !scheme.Scheme.Recognizes(kind) {
+		return false
+	}
+	switch kind.Group {
+	case "apps", "autoscaling", "policy":
+		_, observed, err := unstructured.NestedInt64(answer.Object, "status", "observedGeneration")
+		return observed && err == nil
+	}
+	return true
+}

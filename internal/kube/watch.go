@@ -1,0 +1,249 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// watches are those of one wait, one for each kind and namespace. One that ends is
+// begun anew only after another look, so nothing depends on that it goes on without
+// a gap; client-go's RetryWatcher, which sees to that, begins a watch again and again
+// that is not served at all.
+type watches struct {
+	client *Client
+	// news is what they tell.
+	news chan news
+
+	//nolint:containedctx // the watches live as long as one call of keep
+	ctx     context.Context
+	dynamic dynamic.Interface
+	running map[group]context.CancelFunc
+	all     sync.WaitGroup
+	// refused are watched no more, and resting not before the next look: one that ends
+	// at once may do so again.
+	refused, resting map[group]bool
+	// expired says that the API server does not remember what was seen before.
+	expired map[group]bool
+	seen    map[*resource.Info]version
+}
+
+// version is what has to be known of an object to watch it.
+type version struct {
+	number  string
+	managed bool // by Helm, as its label says
+}
+
+// news is what became of an object; without one, that all objects of a group are to
+// be looked at.
+type news struct {
+	of      group
+	object  *unstructured.Unstructured
+	deleted bool
+	// ended says that this watch tells no more, and err why.
+	ended bool
+	err   error
+}
+
+func newWatches(c *Client) *watches {
+	const room = 64 // for what happens during a look
+	return &watches{
+		client: c, news: make(chan news, room), running: map[group]context.CancelFunc{},
+		refused: map[group]bool{}, resting: map[group]bool{}, expired: map[group]bool{}, seen: map[*resource.Info]version{},
+	}
+}
+
+// begin allows watches until end is called, which returns when there is none any more.
+func (w *watches) begin(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	w.ctx = ctx
+	return func() {
+		cancel()
+		w.all.Wait()
+	}
+}
+
+// saw notes in which version an object was seen.
+func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
+	if live != nil {
+		w.seen[object] = version{number: live.GetResourceVersion(), managed: managed.Matches(labels.Set(live.GetLabels()))}
+	}
+}
+
+// managed is managedByHelm.
+//
+//nolint:gochecknoglobals // a constant
+var managed = labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "Helm"})
+
+// uncovered are the objects that no watch tells of.
+func (w *watches) uncovered(objects []*resource.Info) []*resource.Info {
+	var alone []*resource.Info
+	for _, object := range objects {
+		if w.running[groupOf(object)] == nil {
+			alone = append(alone, object)
+		}
+	}
+	return alone
+}
+
+// cover begins the watches that are missing, from where the objects were seen last.
+func (w *watches) cover(objects []*resource.Info) {
+	if w.dynamic == nil && !w.connect() {
+		return
+	}
+	groups := map[group][]*resource.Info{}
+	for _, object := range w.uncovered(objects) {
+		if key := groupOf(object); !w.refused[key] && !w.resting[key] {
+			groups[key] = append(groups[key], object)
+		}
+	}
+	for key, members := range groups {
+		options, ok := w.options(members)
+		if !ok {
+			continue
+		}
+		if w.expired[key] {
+			options.ResourceVersion = ""
+		}
+		names := make(map[string]bool, len(members))
+		for _, member := range members {
+			names[member.Name] = true
+		}
+		ctx, cancel := context.WithCancel(w.ctx)
+		w.running[key] = cancel
+		w.all.Go(func() {
+			defer cancel()
+			w.tell(ctx, news{of: key, ended: true, err: w.follow(ctx, key, options, names)})
+		})
+	}
+}
+
+// connect makes a client for watches. That of all other requests gives an answer the
+// time of one request, and a watch is an answer that goes on.
+func (w *watches) connect() bool {
+	config := rest.CopyConfig(w.client.config)
+	config.Timeout = 0
+	made, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return false // The client itself was made in the same way.
+	}
+	w.dynamic = made
+	return true
+}
+
+// options are what to watch for objects of one kind and namespace. There is nothing to
+// begin at if none of them was seen.
+func (w *watches) options(members []*resource.Info) (metav1.ListOptions, bool) {
+	var (
+		options = metav1.ListOptions{LabelSelector: managedByHelm}
+		known   bool
+	)
+	for _, member := range members {
+		seen, ok := w.seen[member]
+		if !ok {
+			continue
+		}
+		if !known {
+			known, options.ResourceVersion = true, seen.number
+		}
+		options.ResourceVersion = older(options.ResourceVersion, seen.number)
+		if !seen.managed {
+			options.LabelSelector = ""
+		}
+	}
+	if len(members) == 1 {
+		options.LabelSelector, options.FieldSelector = "", fields.OneTermEqualSelector(metav1.ObjectNameField, members[0].Name).String()
+	}
+	return options, known
+}
+
+// older is the earlier one of two versions, "" if that cannot be told.
+func older(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	switch {
+	case err != nil:
+		return ""
+	case order <= 0:
+		return a
+	}
+	return b
+}
+
+// follow tells what happens to the named objects until the watch ends, and why it did.
+// Without a version to begin at it begins now, and has what was before looked at.
+func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptions, names map[string]bool) error {
+	anew := options.ResourceVersion == ""
+	if anew {
+		now, err := w.client.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		options.ResourceVersion = now.GetResourceVersion()
+	}
+	events, err := w.dynamic.Resource(of.resource).Namespace(of.namespace).Watch(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	if anew {
+		w.tell(ctx, news{of: of})
+	}
+	for event := range events.ResultChan() {
+		switch event.Type {
+		case watch.Error:
+			return apierrors.FromObject(event.Object)
+		case watch.Added, watch.Modified, watch.Deleted:
+			if object, ok := event.Object.(*unstructured.Unstructured); ok && names[object.GetName()] {
+				w.tell(ctx, news{of: of, object: object, deleted: event.Type == watch.Deleted})
+			}
+		case watch.Bookmark: // It was not asked for.
+		}
+	}
+	return ctx.Err()
+}
+
+func (w *watches) tell(ctx context.Context, what news) {
+	select {
+	case w.news <- what:
+	case <-ctx.Done():
+	}
+}
+
+// stop ends the watch of a group that nobody waits for any more.
+func (w *watches) stop(of group) {
+	if cancel, ok := w.running[of]; ok {
+		cancel()
+	}
+}
+
+// ended notes how a watch came to its end.
+func (w *watches) ended(how news) {
+	delete(w.running, how.of)
+	w.resting[how.of] = true
+	var answer apierrors.APIStatus
+	if !errors.As(how.err, &answer) {
+		return
+	}
+	switch code := answer.Status().Code; {
+	case code == http.StatusGone:
+		w.expired[how.of] = true
+	case code == http.StatusTooManyRequests:
+	case code >= http.StatusBadRequest && code < http.StatusInternalServerError:
+		w.refused[how.of] = true
+	}
+}
+
+// rested allows watches that have ended to be begun anew.
+func (w *watches) rested() { clear(w.resting) }

@@ -1,0 +1,467 @@
+package kube_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// through is a client of the lab's cluster that goes through a proxy.
+func (l lab) through(t *testing.T) (*kube.Client, *faulttest.Proxy) {
+	t.Helper()
+	proxy := faulttest.New(t, l.cluster)
+	return connect(t, kube.Connection{Host: proxy.Host(), Token: l.cluster.Token(), ClusterCACertificate: string(proxy.CACertificate())}), proxy
+}
+
+// written makes objects as Helm does: the infos hold what the API server answered.
+func (l lab) written(t *testing.T, manifests ...string) []*resource.Info {
+	t.Helper()
+	infos := l.infos(t, manifests...)
+	for _, info := range infos {
+		answer, err := resource.NewHelper(info.Client, info.Mapping).Create(info.Namespace, true, info.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := info.Refresh(answer, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return infos
+}
+
+// define makes widgets of a group of its own, which go with the test.
+func (l lab) define(t *testing.T, group string) {
+	t.Helper()
+	definition := l.infos(t, strings.ReplaceAll(widgets, "wait.example.com", group))
+	l.create(t, definition)
+	t.Cleanup(func() { l.remove(t, definition) })
+	if err := l.WaitReady(soon(t, long), definition, withJobs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func widget(group, name, meta string) string {
+	return fmt.Sprintf("apiVersion: %s/v1\nkind: Widget\nmetadata: {name: %s%s}", group, name, meta)
+}
+
+func widgetIs(status, reason string) string {
+	return fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"message":%q}]}}`, status, reason)
+}
+
+// verbs counts what was asked, and answered, by verb.
+func verbs(calls []faulttest.Call) map[string]int {
+	counted := map[string]int{}
+	for _, call := range calls {
+		counted[call.Verb]++
+	}
+	return counted
+}
+
+// eventually waits for something that is about to happen.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(long)
+	for !happened() {
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not happen that %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// watching counts the watches that have come in at a proxy, and lets a rule decide.
+type watching struct {
+	begun atomic.Int32
+	rule  func(number int32) faulttest.Fault
+}
+
+func (w *watching) fault(request *http.Request) faulttest.Fault {
+	if !faulttest.IsWatch(request) {
+		return faulttest.Fault{}
+	}
+	number := w.begun.Add(1)
+	if w.rule == nil {
+		return faulttest.Fault{}
+	}
+	return w.rule(number)
+}
+
+// What an API server answers to a write tells of many kinds that they are ready: nothing
+// is asked then.
+func TestAccAnswersToWritesAreBelieved(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-answers")
+	l.define(t, "answers.example.com")
+	const meta = "apiVersion: %s\nkind: %s\nmetadata: {name: a}\n"
+	tests := map[string]struct {
+		manifest string
+		want     map[string]int
+	}{
+		"config map":      {manifest: configMap("a", "")},
+		"secret":          {manifest: fmt.Sprintf(meta, "v1", "Secret")},
+		"service account": {manifest: fmt.Sprintf(meta, "v1", "ServiceAccount")},
+		"service":         {manifest: fmt.Sprintf(meta, "v1", "Service") + "spec: {ports: [{port: 80}]}"},
+		"role":            {manifest: fmt.Sprintf(meta, "rbac.authorization.k8s.io/v1", "Role")},
+		"ingress":         {manifest: fmt.Sprintf(meta, "networking.k8s.io/v1", "Ingress") + "spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}"},
+		// Controllers have not seen them yet.
+		"stateful set without pods": {manifest: fmt.Sprintf(meta, "apps/v1", "StatefulSet") + "spec: {replicas: 0, serviceName: a, selector: {matchLabels: {app: a}}, " + fmt.Sprintf(pods, "a", "") + "}", want: map[string]int{"get": 1}},
+		"disruption budget":         {manifest: fmt.Sprintf(meta, "policy/v1", "PodDisruptionBudget") + "spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}", want: map[string]int{"get": 1}},
+		"kind of others":            {manifest: widget("answers.example.com", "a", ""), want: map[string]int{"get": 1}},
+		// Not ready when it is made.
+		"deployment": {manifest: webDeployment(), want: map[string]int{"watch": 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, proxy := l.through(t)
+			infos := l.written(t, test.manifest)
+			proxy.Record()
+			if err := client.WaitReady(soon(t, long), infos, withJobs); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, number := range test.want {
+				want += number
+			}
+			eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
+			got := verbs(proxy.Recorded())
+			for verb, number := range test.want {
+				if got[verb] != number {
+					t.Errorf("%d requests to %s, want %d: %v", got[verb], verb, number, proxy.Recorded())
+				}
+			}
+			if len(proxy.Recorded()) != want {
+				t.Errorf("asked for %v, want %v", proxy.Recorded(), test.want)
+			}
+		})
+	}
+}
+
+// What waits for longer asks no more, but for the ticks.
+func TestAccWaitingAsksNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-quiet")
+	const managed = ", labels: {app.kubernetes.io/managed-by: Helm}"
+	labelled := func(name string) string {
+		return strings.Replace(claim(name), "{name: "+name, "{name: "+name+managed, 1)
+	}
+	for name, test := range map[string]struct {
+		manifests []string
+		watches   int
+	}{
+		"one":                {manifests: []string{claim("one")}, watches: 1},
+		"some of one kind":   {manifests: []string{labelled("a"), labelled("b"), labelled("c")}, watches: 1},
+		"without the label":  {manifests: []string{claim("d"), labelled("e")}, watches: 1},
+		"two kinds":          {manifests: []string{claim("f"), strings.Replace(job("g"), "spec: {template", "spec: {suspend: true, template", 1)}, watches: 2},
+		"with what is ready": {manifests: []string{claim("h"), configMap("i", ""), configMap("j", "")}, watches: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			infos := l.written(t, test.manifests...)
+			for _, wait := range []struct {
+				last  time.Duration
+				ticks int // at most, after 2, 3 and 4.5 seconds
+			}{{last: 1500 * time.Millisecond}, {last: 8 * time.Second, ticks: 2}} {
+				client, proxy := l.through(t)
+				proxy.Record()
+				if err := client.WaitReady(soon(t, wait.last), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
+					t.Fatalf("error = %v, want a NotReadyError", err)
+				}
+				eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
+				calls := proxy.Recorded()
+				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
+				if watches := len(calls) - len(looks); watches != test.watches {
+					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)
+				}
+				// A tick takes a request for one object, or a list and one for each object
+				// without the label, of each kind.
+				if most := wait.ticks * 3; len(looks) > most {
+					t.Errorf("%d looks in %s, want at most %d: %v", len(looks), wait.last, most, looks)
+				}
+				t.Logf("%s: %d requests: %v", wait.last, len(calls), verbs(calls))
+			}
+		})
+	}
+}
+
+// rewritten answers infos as if they had been seen in another version.
+func rewritten(infos []*resource.Info, version string) {
+	for _, info := range infos {
+		info.ResourceVersion = version
+		if object, ok := info.Object.(*unstructured.Unstructured); ok {
+			object.SetResourceVersion(version)
+		}
+	}
+}
+
+func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-bad")
+	const group = "bad.example.com"
+	l.define(t, group)
+	reader, err := l.cluster.User(t.Context(), "waits-without-watch", []rbacv1.PolicyRule{
+		{APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"get", "list"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	always := func(fault faulttest.Fault) func(int32) faulttest.Fault {
+		return func(int32) faulttest.Fault { return fault }
+	}
+	first := func(fault faulttest.Fault) func(int32) faulttest.Fault {
+		return func(number int32) faulttest.Fault {
+			if number > 1 {
+				return faulttest.Fault{}
+			}
+			return fault
+		}
+	}
+	for name, test := range map[string]struct {
+		rule func(number int32) faulttest.Fault
+		// version is the one that the object is said to have, "" for its own.
+		version string
+		token   string
+		// between happens when the first watch has begun, before the object gets ready.
+		between func(t *testing.T, proxy *faulttest.Proxy, object *resource.Info)
+		// watches is how often a watch is begun, 0 for any number, and looks how often
+		// objects are read at most, likewise.
+		watches, looks int
+	}{
+		"nothing":               {watches: 1, looks: 1},
+		"refused by the role":   {token: reader.Token, watches: 1},
+		"not allowed":           {rule: always(faulttest.Fault{Status: http.StatusMethodNotAllowed}), watches: 1},
+		"not found":             {rule: always(faulttest.Fault{Status: http.StatusNotFound}), watches: 1},
+		"expired by the proxy":  {rule: first(faulttest.Fault{Status: http.StatusGone}), watches: 2},
+		"expired":               {version: "1", watches: 2},
+		"server errors":         {rule: always(faulttest.Fault{Status: http.StatusInternalServerError})},
+		"cut off":               {rule: always(faulttest.Fault{Cut: true})},
+		"swallowed":             {rule: always(faulttest.Fault{Before: faulttest.Hold}), watches: 1, looks: 5},
+		"cut off in between":    {between: breakOff},
+		"away in between":       {between: goAway},
+		"removed and made anew": {watches: 1, between: l.makeAnew},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, proxy := l.through(t)
+			if test.token != "" {
+				client = connect(t, kube.Connection{Host: proxy.Host(), Token: test.token, ClusterCACertificate: string(proxy.CACertificate())})
+			}
+			objectName := strings.ReplaceAll(name, " ", "-")
+			infos := l.written(t, widget(group, objectName, ""))
+			l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
+			if err := infos[0].Get(); err != nil {
+				t.Fatal(err)
+			}
+			if test.version != "" {
+				rewritten(infos, test.version)
+			}
+			seen := watching{rule: test.rule}
+			proxy.Set(seen.fault)
+			proxy.Record()
+
+			var changing sync.WaitGroup
+			changing.Go(func() {
+				eventually(t, "a watch begins", func() bool { return int(seen.begun.Load()) >= max(1, test.watches) })
+				if test.between != nil {
+					test.between(t, proxy, infos[0])
+				}
+				l.patch(t, infos[0], widgetIs("True", ""), "status")
+			})
+			defer changing.Wait()
+			if err := client.WaitReady(soon(t, long), infos, withJobs); err != nil {
+				t.Fatal(err)
+			}
+			changing.Wait()
+			eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
+			if begun := int(seen.begun.Load()); test.watches > 0 && begun != test.watches {
+				t.Errorf("%d watches, want %d: %v", begun, test.watches, proxy.Recorded())
+			}
+			if looks := proxy.Served() - int(seen.begun.Load()); test.looks > 0 && looks > test.looks {
+				t.Errorf("%d looks, want at most %d: %v", looks, test.looks, proxy.Recorded())
+			}
+		})
+	}
+}
+
+func breakOff(t *testing.T, proxy *faulttest.Proxy, _ *resource.Info) {
+	t.Helper()
+	for _, state := range []faulttest.Disturbance{{Down: true}, {}} {
+		if err := proxy.Disturb(state); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// goAway lets some looks fail.
+func goAway(t *testing.T, proxy *faulttest.Proxy, _ *resource.Info) {
+	t.Helper()
+	if err := proxy.Disturb(faulttest.Disturbance{Down: true}); err != nil {
+		t.Error(err)
+	}
+	<-time.After(short)
+	if err := proxy.Disturb(faulttest.Disturbance{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func (l lab) makeAnew(t *testing.T, proxy *faulttest.Proxy, object *resource.Info) {
+	t.Helper()
+	helper := resource.NewHelper(object.Client, object.Mapping)
+	if _, err := helper.Delete(object.Namespace, object.Name); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "what is said to be deleted is looked at", func() bool { return proxy.Served() > 1 })
+	anew := &unstructured.Unstructured{}
+	anew.SetGroupVersionKind(object.Mapping.GroupVersionKind)
+	anew.SetName(object.Name)
+	if err := unstructured.SetNestedSlice(anew.Object, []any{map[string]any{"type": "Ready", "status": "False"}}, "status", "conditions"); err != nil {
+		t.Error(err)
+	}
+	if _, err := helper.Create(object.Namespace, true, anew); err != nil {
+		t.Error(err)
+	}
+}
+
+// A deletion that a watch tells of is believed when the API server says that there is
+// nothing.
+func TestAccWaitGoneByWatch(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-gone")
+	client, proxy := l.through(t)
+	infos := l.written(t, configMap("a", held), configMap("b", held))
+	l.remove(t, infos)
+	var seen watching
+	proxy.Set(seen.fault)
+	proxy.Record()
+	var freeing sync.WaitGroup
+	freeing.Go(func() {
+		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
+		l.patch(t, infos[0], freed, "")
+		l.patch(t, infos[1], freed, "")
+	})
+	defer freeing.Wait()
+	if err := client.WaitGone(soon(t, long), infos); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		proof := func(call faulttest.Call) bool {
+			return call.Verb == "get" && call.Status == http.StatusNotFound && strings.Contains(call.URL, "/"+name+"?")
+		}
+		if !slices.ContainsFunc(proxy.Recorded(), proof) {
+			t.Errorf("nothing proves that %s is gone: %v", name, proxy.Recorded())
+		}
+	}
+	t.Logf("requests: %v", verbs(proxy.Recorded()))
+}
+
+func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-again")
+	client, proxy := l.through(t)
+	infos := l.written(t, configMap("a", held))
+	l.remove(t, infos)
+	var seen watching
+	// What is said to be deleted is looked at when it is there again.
+	proxy.Set(func(request *http.Request) faulttest.Fault {
+		if seen.begun.Load() > 0 && !faulttest.IsWatch(request) {
+			return faulttest.Fault{Before: func(*http.Request) {
+				again := l.infos(t, configMap("a", ""))
+				if _, err := resource.NewHelper(again[0].Client, again[0].Mapping).Create(l.namespace, true, again[0].Object); err != nil && !apierrors.IsAlreadyExists(err) {
+					t.Error(err)
+				}
+			}}
+		}
+		return seen.fault(request)
+	})
+	var freeing sync.WaitGroup
+	freeing.Go(func() {
+		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
+		l.patch(t, infos[0], freed, "")
+	})
+	defer freeing.Wait()
+	err := client.WaitGone(soon(t, 3*short), infos)
+	if err == nil || !strings.Contains(err.Error(), "somebody made it again") {
+		t.Errorf("error = %v, want it to say that the object was made again", err)
+	}
+}
+
+// A failure that a watch tells of ends the wait when there was time to recover.
+func TestAccWaitReadyEndsOnAFailureSeenByWatch(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-fails")
+	const group = "fails.example.com"
+	l.define(t, group)
+	client, proxy := l.through(t)
+	infos := l.written(t, widget(group, "a", ""))
+	l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
+	var seen watching
+	proxy.Set(seen.fault)
+	var failing sync.WaitGroup
+	failing.Go(func() {
+		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
+		l.patch(t, infos[0], `{"status":{"conditions":[{"type":"Stalled","status":"True","message":"no quota"}]}}`, "status")
+	})
+	defer failing.Wait()
+	began := time.Now()
+	err := client.WaitReady(soon(t, time.Minute), infos, release.Readiness{})
+	if err == nil || !strings.Contains(err.Error(), "Failed: no quota") {
+		t.Errorf("error = %v, want that it has failed", err)
+	}
+	if took := time.Since(began); took < 10*time.Second || took > 20*time.Second {
+		t.Errorf("it took %s to give up on what has failed, want some 10s", took)
+	}
+}
+
+// Nothing is left of a wait: neither a watch on the API server nor a goroutine.
+func TestAccWaitingLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-leaves")
+	const group = "leaves.example.com"
+	l.define(t, group)
+	client, proxy := l.through(t)
+	infos := l.written(t, claim("a"), widget(group, "w", ""))
+	l.patch(t, infos[1], widgetIs("False", "not yet"), "status")
+	if _, err := client.UID(t.Context()); err != nil { // The connection stays.
+		t.Fatal(err)
+	}
+	var seen watching
+	proxy.Set(seen.fault)
+	proxy.Record()
+	before := proxy.Served()
+	pprof.Do(t.Context(), pprof.Labels("wait", l.namespace), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, short)
+		defer cancel()
+		if err := client.WaitReady(ctx, infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
+			t.Errorf("error = %v, want a NotReadyError", err)
+		}
+	})
+	if begun := seen.begun.Load(); begun != 2 {
+		t.Errorf("%d watches, want 2", begun)
+	}
+	eventually(t, "all watches have ended", func() bool { return len(proxy.Recorded()) == proxy.Served()-before })
+	eventually(t, "all goroutines have ended", func() bool {
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			t.Fatal(err)
+		}
+		return !strings.Contains(profile.String(), fmt.Sprintf("%q:%q", "wait", l.namespace))
+	})
+}
