@@ -1,0 +1,3 @@
+package main
+
+func writeReport(path string) error { return nil }
