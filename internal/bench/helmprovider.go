@@ -131,7 +131,7 @@ resource "helm_release" "c%[9]d" {
 	return text.String()
 }
 
-// version is what the binary says about itself, else what its name does, else "".
+// version is what the binary says about itself, else what its name does, else what the user does.
 func (h helmProvider) version() string {
 	path, err := filepath.EvalSymlinks(filepath.Join(h.terraform.bin, "terraform-provider-helm"))
 	if err != nil {
@@ -146,5 +146,5 @@ func (h helmProvider) version() string {
 			return part
 		}
 	}
-	return ""
+	return os.Getenv("HELM_PROVIDER_VERSION")
 }
