@@ -1,11 +1,14 @@
 package main
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // An askedRow lays something that is asked of this provider beside what was measured.
 type askedRow struct{ What, Limit, Measured, Floor, Verdict string }
+
+// askedSection is what the page says about promises.
+func askedSection(contest contestResult, scale scaleResult) (string, error) {
+	return fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale)})
+}
 
 // asked are the promises on speed and size, row by row.
 func asked(contest contestResult, scale scaleResult) []askedRow {

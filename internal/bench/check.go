@@ -46,13 +46,13 @@ func newOutsider(kubeconfig string, contexts []string) (outsider, error) {
 // at once, everything else must come to pass, so that no step begins amid the work of the one before.
 func (o outsider) check(ctx context.Context, t task, s step, waited bool) error {
 	if waited {
-		if err := o.compare(ctx, t, s, holding.expectRunning); err != nil {
+		if err := o.compare(ctx, t, s, holding.expectRunning, holding.expectNothing); err != nil {
 			return err
 		}
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, settleInterval, settlePatience, true, func(ctx context.Context) (bool, error) {
-		last = o.compare(ctx, t, s, holding.expectSettled)
+		last = o.compare(ctx, t, s, holding.expectSettled, holding.expectNoPods)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -61,8 +61,8 @@ func (o outsider) check(ctx context.Context, t task, s step, waited bool) error 
 	return nil
 }
 
-// compare holds every cluster against what it should have after a step.
-func (o outsider) compare(ctx context.Context, t task, s step, expect func(holding, work, string) error) error {
+// compare holds every cluster against what it should have after a step: something or nothing.
+func (o outsider) compare(ctx context.Context, t task, s step, something func(holding, work, string) error, nothing func(holding) error) error {
 	targets := s.targets(o.contexts)
 	var group errgroup.Group
 	for _, name := range o.contexts {
@@ -72,9 +72,9 @@ func (o outsider) compare(ctx context.Context, t task, s step, expect func(holdi
 				return fmt.Errorf("reading what cluster %s holds: %w", name, err)
 			}
 			if slices.Contains(targets, name) {
-				err = expect(found, t.work, s.value())
+				err = something(found, t.work, s.value())
 			} else {
-				err = found.expectNothing()
+				err = nothing(found)
 			}
 			if err != nil {
 				return fmt.Errorf("after %s, cluster %s: %w", s, name, err)
@@ -210,6 +210,17 @@ func (h holding) expectNothing() error {
 	return nil
 }
 
+// expectNoPods is about what was removed and all that clusters make of that.
+func (h holding) expectNoPods() error {
+	if err := h.expectNothing(); err != nil {
+		return err
+	}
+	if len(h.pods) > 0 {
+		return fmt.Errorf("%d pods instead of none", len(h.pods))
+	}
+	return nil
+}
+
 // clear deletes namespaces, by cluster, and waits until they are gone.
 func (o outsider) clear(ctx context.Context, namespaces map[string][]string) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -240,13 +251,4 @@ func clearCluster(ctx context.Context, client kubernetes.Interface, namespaces [
 			return slices.Contains(namespaces, namespace.Name)
 		}), nil
 	})
-}
-
-// everywhere is one namespace on each cluster.
-func (o outsider) everywhere(namespace string) map[string][]string {
-	namespaces := map[string][]string{}
-	for _, name := range o.contexts {
-		namespaces[name] = []string{namespace}
-	}
-	return namespaces
 }

@@ -146,11 +146,17 @@ func (c *contest) hold(ctx context.Context) error {
 	return nil
 }
 
-func (c *contest) holdCell(ctx context.Context, n *network, in cell) error {
+func (c *contest) holdCell(ctx context.Context, n *network, in cell) (err error) {
+	namespaces := map[string][]string{}
+	defer func() { err = errors.Join(err, c.outsider.clear(context.WithoutCancel(ctx), namespaces)) }()
 	for round := range c.settings.rounds {
 		for _, k := range c.takePart(in, round) {
 			progress("%s, %s%s, round %d of %d: %s", in.Work, in.Network, waiting(in.Wait), round+1, c.settings.rounds, k.name())
-			if err := c.turn(ctx, n, in, round, k); err != nil {
+			namespace := fmt.Sprintf("bench-%s-%d", k.name(), round+1)
+			for _, cluster := range c.env.Contexts() {
+				namespaces[cluster] = append(namespaces[cluster], namespace)
+			}
+			if err := c.turn(ctx, n, in, round, k, namespace); err != nil {
 				return fmt.Errorf("%s, %s, round %d, %s: %w", in.Work, in.Network, round+1, k.name(), err)
 			}
 			// What was measured is kept whatever comes.
@@ -182,16 +188,14 @@ func (c *contest) takePart(in cell, round int) []contender {
 	return part
 }
 
-// turn is one contender's way through all steps.
-func (c *contest) turn(ctx context.Context, n *network, in cell, round int, k contender) (err error) {
+// turn is one contender's way through all steps. It leaves a namespace with nothing of the work in it,
+// which nobody notices; to wait until it is gone would take longer than some turns.
+func (c *contest) turn(ctx context.Context, n *network, in cell, round int, k contender, namespace string) (err error) {
 	t := task{
-		work: in.Work, wait: in.Wait, namespace: "bench-" + k.name(), kubeconfig: n.kubeconfig, contexts: c.env.Contexts(),
+		work: in.Work, wait: in.Wait, namespace: namespace, kubeconfig: n.kubeconfig, contexts: c.env.Contexts(),
 		dir: filepath.Join(c.dir, "turn"),
 	}
-	defer func() {
-		err = errors.Join(err, os.RemoveAll(t.dir))
-		err = errors.Join(err, c.outsider.clear(context.WithoutCancel(ctx), c.outsider.everywhere(t.namespace)))
-	}()
+	defer func() { err = errors.Join(err, os.RemoveAll(t.dir)) }()
 	for _, s := range steps() {
 		commands, err := k.commands(ctx, t, s)
 		if err != nil {

@@ -50,15 +50,20 @@ func writeReport(path string) error {
 		}
 	}
 	if hasContest || hasScale {
-		if sections["asked"], err = fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale), "Peer": contest.Run.Versions["terraform-provider-helm"]}); err != nil {
+		if sections["asked"], err = askedSection(contest, scale); err != nil {
 			return err
 		}
 	}
-	text, err := fill("page.md.tmpl", map[string]any{"Sections": sections, "Plot": plotName(path)})
+	text, err := pageOf(sections, plotName(path))
 	if err != nil {
 		return err
 	}
 	return writeFiles(filepath.Dir(path), map[string]string{filepath.Base(path): text})
+}
+
+// pageOf puts sections together, by their names.
+func pageOf(sections map[string]string, plot string) (string, error) {
+	return fill("page.md.tmpl", map[string]any{"Sections": sections, "Plot": plot})
 }
 
 // plotName is the file of the plot beside the page.

@@ -17,6 +17,7 @@ import (
 type scaleSettings struct {
 	entries []int
 	bundles int
+	raw     string // path of the results
 	command string
 }
 
@@ -28,7 +29,7 @@ func scaleCommand(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	settings := scaleSettings{bundles: *bundles, command: fmt.Sprintf("make bench-scale ENTRIES=%s BUNDLES=%d", *counts, *bundles)}
+	settings := scaleSettings{bundles: *bundles, raw: scaleRaw, command: fmt.Sprintf("make bench-scale ENTRIES=%s BUNDLES=%d", *counts, *bundles)}
 	var err error
 	if settings.entries, err = numbers(*counts); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (g *growing) grow(ctx context.Context, count int) (err error) {
 		progress("%d clusters: %-26s %7.2f s, %7.2f s CPU, provider %4d MB", count, s.name, used.Seconds, used.CPU, used.Provider.Peak/megabyte)
 		g.result.Samples = append(g.result.Samples, scaleSample{Entries: count, Step: s.name, Usage: used})
 	}
-	return save(scaleRaw, g.result)
+	return save(g.settings.raw, g.result)
 }
 
 // An entry is one of the provider's clusters: a namespace of a control plane.
