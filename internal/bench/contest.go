@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,9 +66,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 	if c.result.Run, err = describe(ctx, c.env, cli, settings.command); err != nil {
 		return contestResult{}, err
 	}
-	for name, version := range versions {
-		c.result.Run.Versions[name] = version
-	}
+	maps.Copy(c.result.Run.Versions, versions)
 	for _, latency := range settings.latencies {
 		n, err := connect(c.env, latency, dir)
 		if err != nil {

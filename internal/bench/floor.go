@@ -71,7 +71,8 @@ type patch struct {
 func writePlan(path string, t task) error {
 	plan := writes{Namespace: t.namespace}
 	for _, name := range t.work.names() {
-		if err := plan.add(name, t.work.template(name)); err != nil {
+		var err error
+		if plan, err = plan.with(name, t.work.template(name)); err != nil {
 			return fmt.Errorf("rendering %s: %w", name, err)
 		}
 	}
@@ -88,11 +89,12 @@ func writePlan(path string, t task) error {
 	return nil
 }
 
-func (w *writes) add(name, template string) error {
+// with adds a release.
+func (w writes) with(name, template string) (writes, error) {
 	for document := range strings.SplitSeq(render(template, install.value()), "---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return err
+			return writes{}, err
 		}
 		object.SetNamespace(w.Namespace)
 		w.Objects = append(w.Objects, object)
@@ -103,11 +105,11 @@ func (w *writes) add(name, template string) error {
 	for i, s := range []step{install, change} {
 		record, err := record(w.Namespace, name, template, s.value(), i+1)
 		if err != nil {
-			return err
+			return writes{}, err
 		}
 		w.Records[i] = append(w.Records[i], record)
 	}
-	return nil
+	return w, nil
 }
 
 // patchOf is what changes an object of the kind; "" if it does not hold the value.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,8 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"net/http"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"

@@ -75,7 +75,7 @@ func (r contestResult) decades() (low, high float64) {
 		low, high = min(low, math.Floor(value)), max(high, math.Ceil(value))
 	}
 	if low >= high {
-		return -1, 2 //nolint:mnd // an empty plot
+		return -1, 2 // An empty plot.
 	}
 	return low, high
 }

@@ -109,10 +109,10 @@ func TestAsked(t *testing.T) {
 		got[row.What] = row
 	}
 	want := map[string]string{
-		"first apply":                                            "met",
-		"first apply, the aim":                                   "**not met**",
-		"change one value everywhere":                            "**not met**",
-		"plan, nothing changed, with live drift detection":       "–",
+		"first apply":                                      "met",
+		"first apply, the aim":                             "**not met**",
+		"change one value everywhere":                      "**not met**",
+		"plan, nothing changed, with live drift detection": "–",
 		"destroy":                                                "–",
 		"releases of 40 objects, 50 ms: install":                 "–",
 		"releases of 40 objects, 50 ms: change":                  "–",
