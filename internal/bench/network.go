@@ -41,6 +41,10 @@ func connect(env *testenv.Env, latency time.Duration, dir string) (*network, err
 	}
 	config := clientcmdapi.NewConfig()
 	for i, name := range env.Contexts() {
+		if env.Cluster(i).Token() == "" {
+			n.close()
+			return nil, fmt.Errorf("cluster %s is reached without a token, which would not pass through a proxy: choose a latency of 0", name)
+		}
 		proxy, err := faulttest.Start(env.Cluster(i))
 		if err != nil {
 			n.close()

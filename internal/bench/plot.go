@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,6 +42,8 @@ type mark struct {
 // plotOf draws seconds by step and contender, one panel for each cell, on a logarithmic scale.
 func plotOf(r contestResult) (string, error) {
 	cells := r.cells()
+	// Those with waiting come in pairs of networks.
+	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(waiting(a.Wait), waiting(b.Wait)) })
 	low, high := r.decades()
 	var panels []panel
 	const columns = 2

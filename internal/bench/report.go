@@ -162,7 +162,7 @@ func titles(first string, contenders []string) []string {
 func networkTitle(in cell) string {
 	name := "loopback"
 	if in.Network != name {
-		name = in.Network + " of latency"
+		name = strings.Replace(in.Network, "ms", " ms", 1) + " of latency"
 	}
 	return name + waiting(in.Wait)
 }
