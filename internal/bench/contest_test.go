@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,5 +152,46 @@ func TestWrites(t *testing.T) {
 	}
 	if len(plan.Patches) != 6 || len(plan.Records[0]) != 2 || len(plan.Records[1]) != 2 {
 		t.Errorf("%d patches, %d and %d records; want 6, 2 and 2", len(plan.Patches), len(plan.Records[0]), len(plan.Records[1]))
+	}
+}
+
+// Blocks have become attributes in version 3 of terraform-provider-helm.
+func TestHelmProviderConfiguration(t *testing.T) {
+	t.Parallel()
+	in := task{work: work{Releases: 2, Objects: 4}, wait: true, dir: "/d", namespace: "n", kubeconfig: "/k", contexts: []string{"kind-a@b", "c2"}}
+	tests := map[string]struct {
+		nested     bool
+		has, lacks []string
+	}{
+		"blocks":     {has: []string{"\n  kubernetes {\n", "\n  set {\n"}, lacks: []string{"kubernetes =", "set ="}},
+		"attributes": {nested: true, has: []string{"\n  kubernetes = {\n", "\n  set = [{ name = \"value\", value = var.value }]\n"}, lacks: []string{"kubernetes {", "set {"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := helmProviderConfiguration(in, test.nested)
+			has := slices.Concat(test.has, []string{
+				`config_context = "kind-a@b"`, `resource "helm_release" "c1"`, "provider         = helm.c2",
+				`contains(var.targets, "kind-a@b") ? toset(["app-01", "app-02"]) : toset([])`, `chart            = "/d/charts/${each.key}"`,
+			})
+			for _, text := range has {
+				if !strings.Contains(got, text) {
+					t.Errorf("%q is missing in\n%s", text, got)
+				}
+			}
+			for _, text := range test.lacks {
+				if strings.Contains(got, text) {
+					t.Errorf("%q is in\n%s", text, got)
+				}
+			}
+		})
+	}
+}
+
+// The template's only call is the value, so Helm and the floor make the same of it.
+func TestRender(t *testing.T) {
+	t.Parallel()
+	if left := render(work{Releases: 1, Objects: 5}.template("app-01"), "two"); strings.Contains(left, "{{") || strings.Count(left, `"two"`) != 3 {
+		t.Errorf("the value is not in three places, or something is left:\n%s", left)
 	}
 }
