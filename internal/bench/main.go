@@ -54,7 +54,7 @@ func runCommand(ctx context.Context, args []string) error {
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		return writeReport(*out)
+		return report(*out)
 	case "floor":
 		return runFloor(ctx, args[1:])
 	}
@@ -101,7 +101,18 @@ func contestCommand(ctx context.Context, args []string) error {
 	if err := save(contestRaw, result); err != nil {
 		return err
 	}
-	return writeReport(*out)
+	return report(*out)
+}
+
+// report writes the page and shows it.
+func report(path string) error {
+	text, err := writeReport(path)
+	if err != nil {
+		return err
+	}
+	fmt.Print(text)
+	progress("wrote %s", path)
+	return nil
 }
 
 // numbers reads a list of positive numbers.

@@ -15,50 +15,50 @@ import (
 var templates embed.FS
 
 // writeReport writes the page and its plot from what was measured last. What was measured elsewhere
-// and stands on the page already, stays.
-func writeReport(path string) error {
+// and stands on the page already, stays. It answers the page.
+func writeReport(path string) (string, error) {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the page: %w", err)
+		return "", fmt.Errorf("reading the page: %w", err)
 	}
 	var contest contestResult
 	hasContest, err := load(contestRaw, &contest)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var scale scaleResult
 	hasScale, err := load(scaleRaw, &scale)
 	if err != nil {
-		return err
+		return "", err
 	}
 	sections := map[string]string{"contest": section(string(old), "contest"), "asked": section(string(old), "asked"), "scale": section(string(old), "scale")}
 	if hasContest {
 		if sections["contest"], err = contestSection(contest); err != nil {
-			return err
+			return "", err
 		}
 		plot, err := plotOf(contest)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := writeFiles(filepath.Dir(path), map[string]string{plotName(path): plot}); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if hasScale {
 		if sections["scale"], err = scaleSection(scale); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if hasContest || hasScale {
 		if sections["asked"], err = askedSection(contest, scale); err != nil {
-			return err
+			return "", err
 		}
 	}
 	text, err := pageOf(sections, plotName(path))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return writeFiles(filepath.Dir(path), map[string]string{filepath.Base(path): text})
+	return text, writeFiles(filepath.Dir(path), map[string]string{filepath.Base(path): text})
 }
 
 // pageOf puts sections together, by their names.

@@ -37,7 +37,7 @@ func scaleCommand(ctx context.Context, args []string) error {
 	if err := runScale(ctx, settings); err != nil {
 		return err
 	}
-	return writeReport(*out)
+	return report(*out)
 }
 
 // A growing is the provider with more and more clusters.
