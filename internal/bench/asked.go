@@ -5,6 +5,8 @@ import "fmt"
 // An askedRow lays something that is asked of this provider beside what was measured.
 type askedRow struct{ What, Limit, Measured, Floor, Verdict string }
 
+const notMeasured = "not measured"
+
 // askedSection is what the page says about promises.
 func askedSection(contest contestResult, scale scaleResult) (string, error) {
 	return fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale)})
@@ -33,7 +35,7 @@ func asked(contest contestResult, scale scaleResult) []askedRow {
 
 // askRatio compares this provider's median with another's.
 func (r contestResult) askRatio(what string, in cell, s step, other string, limit float64, text string) askedRow {
-	row := askedRow{What: what, Limit: text + " of " + title(other), Measured: "not measured", Floor: "–", Verdict: "–"}
+	row := askedRow{What: what, Limit: text + " of " + title(other), Measured: notMeasured, Floor: "–", Verdict: "–"}
 	own, there := r.of(in, "fleet", s, seconds)
 	against, compared := r.of(in, other, s, seconds)
 	if !there || !compared {
@@ -68,7 +70,7 @@ const (
 // askMemory is about the most memory with twenty clusters, over all steps.
 func (r scaleResult) askMemory() askedRow {
 	const twenty = 20
-	row := askedRow{What: "memory of the provider, 20 clusters", Limit: "≤ 200 MB", Measured: "not measured", Floor: "–", Verdict: "–"}
+	row := askedRow{What: "memory of the provider, 20 clusters", Limit: "≤ 200 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	most := 0.0
 	for _, one := range r.Samples {
 		if one.Entries == twenty {
@@ -83,7 +85,7 @@ func (r scaleResult) askMemory() askedRow {
 
 // askGrowth is about the steepest growth of memory among the steps.
 func (r scaleResult) askGrowth() askedRow {
-	row := askedRow{What: "memory for each further cluster", Limit: "≤ 5 MB", Measured: "not measured", Floor: "–", Verdict: "–"}
+	row := askedRow{What: "memory for each further cluster", Limit: "≤ 5 MB", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	steepest, found := 0.0, false
 	for _, name := range r.steps() {
 		if grown, there := r.fit(name, entries, providerPeak); there {
@@ -98,7 +100,7 @@ func (r scaleResult) askGrowth() askedRow {
 
 // askProcesses is about the number of processes of the provider.
 func (r scaleResult) askProcesses() askedRow {
-	row := askedRow{What: "processes of the provider at once", Limit: "1", Measured: "not measured", Floor: "–", Verdict: "–"}
+	row := askedRow{What: "processes of the provider at once", Limit: "1", Measured: notMeasured, Floor: "–", Verdict: "–"}
 	most := 0
 	for _, one := range r.Samples {
 		most = max(most, one.Usage.Provider.Processes)

@@ -50,15 +50,43 @@ func writeReport(path string) (string, error) {
 		}
 	}
 	if hasContest || hasScale {
-		if sections["asked"], err = askedSection(contest, scale); err != nil {
+		rows, err := askedSection(contest, scale)
+		if err != nil {
 			return "", err
 		}
+		sections["asked"] = keepRows(rows, sections["asked"])
 	}
 	text, err := pageOf(sections, plotName(path))
 	if err != nil {
 		return "", err
 	}
 	return text, writeFiles(filepath.Dir(path), map[string]string{filepath.Base(path): text})
+}
+
+// keepRows takes from a table as it was the rows of which nothing was measured this time.
+func keepRows(text, old string) string {
+	before := map[string]string{}
+	for row := range strings.Lines(old + "\n") {
+		before[firstCell(row)] = row
+	}
+	var kept strings.Builder
+	for row := range strings.Lines(text) {
+		if was, there := before[firstCell(row)]; there && strings.Contains(row, notMeasured) {
+			row = was
+		}
+		kept.WriteString(row)
+	}
+	return kept.String()
+}
+
+// firstCell is that of a row, "" outside of tables.
+func firstCell(row string) string {
+	_, rest, found := strings.Cut(row, "| ")
+	if !found {
+		return ""
+	}
+	cell, _, _ := strings.Cut(rest, " |")
+	return cell
 }
 
 // pageOf puts sections together, by their names.

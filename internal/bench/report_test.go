@@ -152,3 +152,31 @@ func TestSectionStays(t *testing.T) {
 		t.Errorf("a section came from nowhere: %q", got)
 	}
 }
+
+// A run of one part leaves the rows of the other as they were.
+func TestKeepRows(t *testing.T) {
+	t.Parallel()
+	both, err := askedSection(measured(), grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	contest, err := askedSection(measured(), scaleResult{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := askedSection(contestResult{}, grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"contest": contest, "scale": scale} {
+		if text == both {
+			t.Errorf("the %s alone knows everything", name)
+		}
+		if diff := cmp.Diff(both, keepRows(text, strings.Trim(both, "\n"))); diff != "" {
+			t.Errorf("after a run of the %s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(both, keepRows(both, contest)); diff != "" {
+		t.Errorf("what was measured gave way (-want +got):\n%s", diff)
+	}
+}
