@@ -63,6 +63,8 @@ func house() map[string]room {
 		// Nothing but tests.
 		"conformance": {tests: slices.Concat(core, edges), testsSpeak: foreign},
 
+		// A program that measures the built provider from outside.
+		"bench":     {code: props, tests: props, speaks: []string{"Kubernetes"}},
 		"charttest": {tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
 		"faulttest": {tests: genuine, testsSpeak: foreign},
 		"gittest":   {tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},

@@ -41,6 +41,8 @@ require (
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/cenkalti/backoff/v5 v5.0.3
+	github.com/prometheus/procfs v0.22.0
+	gonum.org/v1/gonum v0.17.0
 )
 
 require github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect

@@ -1,6 +1,6 @@
 // Package faulttest stands between a client and a real API server and spoils
 // what they say to each other: single requests by a rule, the network by
-// disturbances. It is for tests.
+// disturbances. It is for tests and measurements.
 package faulttest
 
 import (
@@ -46,10 +46,11 @@ type Fault struct {
 // Proxy is an HTTPS proxy before one API server. Watches pass through it, and
 // nothing of a request but its host is changed.
 type Proxy struct {
-	server  *httptest.Server
-	network *network
-	rule    atomic.Pointer[Rule]
-	forward *httputil.ReverseProxy
+	server    *httptest.Server
+	network   *network
+	rule      atomic.Pointer[Rule]
+	forward   *httputil.ReverseProxy
+	transport *http.Transport
 
 	mu        sync.Mutex
 	served    int
@@ -66,9 +67,19 @@ type Server interface {
 // New starts a proxy, which ends with the test.
 func New(tb testing.TB, server Server) *Proxy {
 	tb.Helper()
+	p, err := Start(server)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Close)
+	return p
+}
+
+// Start starts a proxy, which runs until Close.
+func Start(server Server) (*Proxy, error) {
 	behind, err := url.Parse(server.Host())
 	if err != nil {
-		tb.Fatalf("reading the address of the API server: %v", err)
+		return nil, fmt.Errorf("reading the address of the API server: %w", err)
 	}
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(server.CACertificate())
@@ -76,7 +87,7 @@ func New(tb testing.TB, server Server) *Proxy {
 		TLSClientConfig:   &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
 	}
-	p := &Proxy{network: &network{}}
+	p := &Proxy{network: &network{}, transport: transport}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(behind) },
 		Transport:     transport,
@@ -91,13 +102,15 @@ func New(tb testing.TB, server Server) *Proxy {
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.Config.ConnContext = remember
 	p.server.StartTLS()
-	tb.Cleanup(func() {
-		p.network.close()
-		p.server.CloseClientConnections()
-		p.server.Close()
-		transport.CloseIdleConnections()
-	})
-	return p
+	return p, nil
+}
+
+// Close breaks off what is under way and ends the proxy.
+func (p *Proxy) Close() {
+	p.network.close()
+	p.server.CloseClientConnections()
+	p.server.Close()
+	p.transport.CloseIdleConnections()
 }
 
 // Host is the address to give to a client.

@@ -16,6 +16,9 @@
 // .build/testenv; later calls find it by content and take milliseconds. Old builds stay until somebody
 // removes the folder.
 //
+// The commands that people run are built in the same way where they are needed: OpenTofu for
+// [TerraformCLI] if there is no CLI, and Helm for [HelmCLI].
+//
 // # What it costs
 //
 // Measured on 2 cores with 3 clusters at rest: 60 MB for etcd, and for each cluster 270 to 300 MB for

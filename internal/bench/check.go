@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	settlePatience = 5 * time.Minute
+	settleInterval = 100 * time.Millisecond
+)
+
+// An outsider looks at clusters directly, past every contender and proxy.
+type outsider struct {
+	contexts []string
+	clients  map[string]kubernetes.Interface
+}
+
+func newOutsider(kubeconfig string, contexts []string) (outsider, error) {
+	o := outsider{contexts: contexts, clients: map[string]kubernetes.Interface{}}
+	for _, name := range contexts {
+		config, err := clientConfig(kubeconfig, name)
+		if err != nil {
+			return outsider{}, err
+		}
+		if o.clients[name], err = kubernetes.NewForConfig(config); err != nil {
+			return outsider{}, fmt.Errorf("making a client of cluster %s: %w", name, err)
+		}
+	}
+	return o, nil
+}
+
+// check says what the clusters do not hold although a step is over. What was waited for must be there
+// at once, everything else must come to pass, so that no step begins amid the work of the one before.
+func (o outsider) check(ctx context.Context, t task, s step, waited bool) error {
+	if waited {
+		if err := o.compare(ctx, t, s, holding.expectRunning, holding.expectNothing); err != nil {
+			return err
+		}
+	}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, settleInterval, settlePatience, true, func(ctx context.Context) (bool, error) {
+		last = o.compare(ctx, t, s, holding.expectSettled, holding.expectNoPods)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// compare holds every cluster against what it should have after a step: something or nothing.
+func (o outsider) compare(ctx context.Context, t task, s step, something func(holding, work, string) error, nothing func(holding) error) error {
+	targets := s.targets(o.contexts)
+	var group errgroup.Group
+	for _, name := range o.contexts {
+		group.Go(func() error {
+			found, err := read(ctx, o.clients[name], t.namespace)
+			if err != nil {
+				return fmt.Errorf("reading what cluster %s holds: %w", name, err)
+			}
+			if slices.Contains(targets, name) {
+				err = something(found, t.work, s.value())
+			} else {
+				err = nothing(found)
+			}
+			if err != nil {
+				return fmt.Errorf("after %s, cluster %s: %w", s, name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// holding is what a namespace holds of the work.
+type holding struct {
+	deployments []appsv1.Deployment
+	configMaps  []corev1.ConfigMap
+	others      int
+	pods        []corev1.Pod
+	// records are names of releases.
+	records map[string]bool
+}
+
+func read(ctx context.Context, client kubernetes.Interface, namespace string) (holding, error) {
+	h := holding{records: map[string]bool{}}
+	deployments, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return h, err
+	}
+	h.deployments = deployments.Items
+	configMaps, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return h, err
+	}
+	for _, configMap := range configMaps.Items {
+		if strings.HasPrefix(configMap.Name, namePrefix) {
+			h.configMaps = append(h.configMaps, configMap)
+		}
+	}
+	services, err := client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return h, err
+	}
+	h.others = len(services.Items)
+	accounts, err := client.CoreV1().ServiceAccounts(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return h, err
+	}
+	for _, account := range accounts.Items {
+		if strings.HasPrefix(account.Name, namePrefix) {
+			h.others++
+		}
+	}
+	secrets, err := client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm"})
+	if err != nil {
+		return h, err
+	}
+	for _, secret := range secrets.Items {
+		h.records[secret.Labels["name"]] = true
+	}
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return h, err
+	}
+	h.pods = pods.Items
+	return h, nil
+}
+
+func (h holding) objects() int { return len(h.deployments) + len(h.configMaps) + h.others }
+
+// expectWritten is about what was written.
+func (h holding) expectWritten(w work, value string) error {
+	if got, want := h.objects(), w.Releases*w.Objects; got != want {
+		return fmt.Errorf("%d objects instead of %d", got, want)
+	}
+	if len(h.records) != w.Releases {
+		return fmt.Errorf("records of %d releases instead of %d", len(h.records), w.Releases)
+	}
+	for _, configMap := range h.configMaps {
+		if configMap.Data["value"] != value {
+			return fmt.Errorf("the ConfigMap %s holds %q instead of %q", configMap.Name, configMap.Data["value"], value)
+		}
+	}
+	for i := range h.deployments {
+		if got := h.deployments[i].Spec.Template.Annotations["value"]; got != value {
+			return fmt.Errorf("the Deployment %s holds %q instead of %q", h.deployments[i].Name, got, value)
+		}
+	}
+	return nil
+}
+
+// expectRunning is about a ready pod of what was written for each release. More cannot be asked of all
+// who wait: Helm does not wait until the old pods are gone.
+func (h holding) expectRunning(w work, value string) error {
+	if err := h.expectWritten(w, value); err != nil {
+		return err
+	}
+	ready := map[string]bool{}
+	for i := range h.pods {
+		pod := &h.pods[i]
+		if pod.Annotations["value"] == value && isReady(pod) {
+			ready[pod.Labels["app"]] = true
+		}
+	}
+	for _, name := range w.names() {
+		if !ready[name] {
+			return fmt.Errorf("%s has no ready pod with the value %q", name, value)
+		}
+	}
+	return nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// expectSettled is about what was written and all that clusters make of it.
+func (h holding) expectSettled(w work, value string) error {
+	if err := h.expectWritten(w, value); err != nil {
+		return err
+	}
+	for i := range h.deployments {
+		if !rolledOut(&h.deployments[i]) {
+			return fmt.Errorf("the Deployment %s is not rolled out", h.deployments[i].Name)
+		}
+	}
+	return nil
+}
+
+func (h holding) expectNothing() error {
+	if h.objects() > 0 || len(h.records) > 0 {
+		return fmt.Errorf("%d objects and records of %d releases instead of none", h.objects(), len(h.records))
+	}
+	return nil
+}
+
+// expectNoPods is about what was removed and all that clusters make of that.
+func (h holding) expectNoPods() error {
+	if err := h.expectNothing(); err != nil {
+		return err
+	}
+	if len(h.pods) > 0 {
+		return fmt.Errorf("%d pods instead of none", len(h.pods))
+	}
+	return nil
+}
+
+// clear deletes namespaces, by cluster, and waits until they are gone.
+func (o outsider) clear(ctx context.Context, namespaces map[string][]string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range o.contexts {
+		group.Go(func() error {
+			if err := clearCluster(ctx, o.clients[name], namespaces[name]); err != nil {
+				return fmt.Errorf("deleting namespaces of cluster %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func clearCluster(ctx context.Context, client kubernetes.Interface, namespaces []string) error {
+	resource := client.CoreV1().Namespaces()
+	for _, namespace := range namespaces {
+		if err := resource.Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return wait.PollUntilContextTimeout(ctx, settleInterval, settlePatience, true, func(ctx context.Context) (bool, error) {
+		left, err := resource.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		return !slices.ContainsFunc(left.Items, func(namespace corev1.Namespace) bool {
+			return slices.Contains(namespaces, namespace.Name)
+		}), nil
+	})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// lookEvery is how often the processes are looked at.
+const lookEvery = 50 * time.Millisecond
+
+// looking looks at trees of processes while they run.
+type looking struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	roots map[int]bool
+	found usage
+	// cpu is by process, because those of the past count too.
+	cpu map[int]float64
+}
+
+func startLooking(ctx context.Context) *looking {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &looking{cancel: cancel, roots: map[int]bool{}, cpu: map[int]float64{}}
+	l.done.Go(func() {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				l.look()
+			}
+		}
+	})
+	return l
+}
+
+// at adds a tree, away takes it out.
+func (l *looking) at(root int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.roots[root] = true
+}
+
+func (l *looking) away(root int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.roots, root)
+}
+
+// stop answers what was found.
+func (l *looking) stop() usage {
+	l.cancel()
+	l.done.Wait()
+	for _, seconds := range l.cpu {
+		l.found.Provider.CPU += seconds
+	}
+	return l.found
+}
+
+// look looks once. Where there is no /proc it finds nothing.
+func (l *looking) look() {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return
+	}
+	stats := make([]procfs.ProcStat, 0, len(all))
+	for _, process := range all {
+		if stat, err := process.Stat(); err == nil { // It may have ended.
+			stats = append(stats, stat)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(tree(stats, l.roots))
+}
+
+func (l *looking) note(stats []procfs.ProcStat) {
+	var sum int64
+	providers := 0
+	for _, stat := range stats {
+		sum += int64(stat.ResidentMemory())
+		if !isProvider(stat) {
+			continue
+		}
+		providers++
+		l.cpu[stat.PID] = stat.CPUTime()
+		l.found.Provider.Peak = max(l.found.Provider.Peak, highWater(stat.PID))
+	}
+	l.found.Peak = max(l.found.Peak, sum)
+	l.found.Provider.Processes = max(l.found.Provider.Processes, providers)
+}
+
+// isProvider goes by the name of the process, of which the system keeps 15 characters.
+func isProvider(stat procfs.ProcStat) bool { return strings.HasPrefix(stat.Comm, "terraform-provi") }
+
+func highWater(pid int) int64 {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0
+	}
+	status, err := process.NewStatus()
+	if err != nil {
+		return 0 // It has ended.
+	}
+	return int64(status.VmHWM) //nolint:gosec // no process has that much memory
+}
+
+// tree are the processes that are roots or descend from one.
+func tree(stats []procfs.ProcStat, roots map[int]bool) []procfs.ProcStat {
+	parents := make(map[int]int, len(stats))
+	for _, stat := range stats {
+		parents[stat.PID] = stat.PPID
+	}
+	var inside []procfs.ProcStat
+	for _, stat := range stats {
+		for pid, seen := stat.PID, 0; pid != 0 && seen <= len(stats); pid, seen = parents[pid], seen+1 {
+			if roots[pid] {
+				inside = append(inside, stat)
+				break
+			}
+		}
+	}
+	return inside
+}

@@ -1,0 +1,134 @@
+// Bench measures this provider beside others that bring the same work to the same clusters, and how
+// it grows with the number of clusters.
+//
+//	go run ./internal/bench contest   # make bench
+//	go run ./internal/bench scale     # make bench-scale
+//	go run ./internal/bench report    # write the page anew from what was measured last
+//
+// It runs from the root of the repository.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	megabyte = 1 << 20
+
+	contestRaw = ".build/bench/contest.json"
+	scaleRaw   = ".build/bench/scale.json"
+	page       = "docs/benchmarks.md"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := runCommand(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func runCommand(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("no command: contest, scale or report")
+	}
+	switch args[0] {
+	case "contest":
+		return contestCommand(ctx, args[1:])
+	case "scale":
+		return scaleCommand(ctx, args[1:])
+	case "report":
+		flags := flag.NewFlagSet("report", flag.ContinueOnError)
+		out := flags.String("out", page, "`file` for the report")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return report(*out)
+	case "floor":
+		return runFloor(ctx, args[1:])
+	}
+	return fmt.Errorf("unknown command %q: contest, scale or report", args[0])
+}
+
+func contestCommand(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("contest", flag.ContinueOnError)
+	rounds := flags.Int("rounds", 3, "how many `rounds` there are")
+	objects := flags.String("work", "4,40,400", "`objects` of a release, separated by commas")
+	latencies := flags.String("latency", "0,50ms", "`latencies` of the network, separated by commas")
+	contenders := flags.String("contenders", strings.Join(allContenders(), ","), "`names` of those who take part, separated by commas")
+	out := flags.String("out", page, "`file` for the report")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	settings := contestSettings{rounds: *rounds, contenders: strings.Split(*contenders, ","), raw: contestRaw}
+	settings.command = fmt.Sprintf("make bench ROUNDS=%d WORK=%s LATENCY=%s CONTENDERS=%s", *rounds, *objects, *latencies, *contenders)
+	if err := known(settings.contenders); err != nil {
+		return err
+	}
+	counts, err := numbers(*objects)
+	if err != nil {
+		return err
+	}
+	for _, count := range counts {
+		w, err := workOf(count)
+		if err != nil {
+			return err
+		}
+		settings.works = append(settings.works, w)
+	}
+	for text := range strings.SplitSeq(*latencies, ",") {
+		latency, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("reading the latency: %w", err)
+		}
+		settings.latencies = append(settings.latencies, latency)
+	}
+	result, err := runContest(ctx, settings)
+	if err != nil {
+		return err
+	}
+	if err := save(contestRaw, result); err != nil {
+		return err
+	}
+	return report(*out)
+}
+
+// report writes the page and shows it.
+func report(path string) error {
+	text, err := writeReport(path)
+	if err != nil {
+		return err
+	}
+	fmt.Print(text)
+	progress("wrote %s", path)
+	return nil
+}
+
+// numbers reads a list of positive numbers.
+func numbers(list string) ([]int, error) {
+	var all []int
+	for text := range strings.SplitSeq(list, ",") {
+		number, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || number <= 0 {
+			return nil, fmt.Errorf("%q is not a positive number", text)
+		}
+		all = append(all, number)
+	}
+	return all, nil
+}
+
+// progress says what goes on.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+//nolint:gochecknoglobals // a flag of the test binary
+var update = flag.Bool("update", false, "write what the report wants, to be read before it is committed")
+
+// measured are two rounds of one cell, and another one where nobody waited.
+func measured() contestResult {
+	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
+	middling := cell{Work: work{Releases: 10, Objects: 40}, Network: "50ms"}
+	r := contestResult{Rounds: 2, Run: run{
+		Date: "2026-01-02 03:04 UTC", Commit: "0123456789ab", Command: "make bench",
+		Machine:  machine{Processor: "Some CPU", Cores: 2, Memory: 24 << 30, Kernel: "Linux 6.1"},
+		Versions: map[string]string{"Helm": "v3.22.0", "Terraform": "1.11.4", "terraform-provider-helm": ""},
+	}}
+	add := func(in cell, contender string, s step, round int, took float64, processes int, requests map[string]int) {
+		r.Samples = append(r.Samples, sample{Cell: in, Contender: contender, Step: s, Round: round, Requests: requests, Usage: usage{
+			Seconds: took, CPU: took / 2, Peak: int64(took * 100 * megabyte),
+			Provider: provider{Processes: processes, Peak: int64(processes) * 50 * megabyte, CPU: took / 4 * float64(processes)},
+		}})
+	}
+	for round := range 2 {
+		later := float64(round)
+		add(small, "fleet", install, round, 1+later, 1, nil)
+		add(small, "fleet", change, round, 2, 1, nil)
+		add(small, "helm-provider", install, round, 6+later, 3, nil)
+		add(small, "helm-provider", change, round, 3, 3, nil)
+		add(small, "floor-ready", install, round, 0.5, 0, nil)
+		add(middling, "fleet", install, round, 4, 1, map[string]int{"list": 30, "create": 121})
+		add(middling, "helm", install, round, 20, 0, map[string]int{"get": 600, "deletecollection": 3})
+	}
+	return r
+}
+
+func grown() scaleResult {
+	r := scaleResult{Bundles: 20, Run: measured().Run}
+	for _, count := range []int{10, 20, 50} {
+		r.Samples = append(r.Samples, scaleSample{Entries: count, Step: "create", Usage: usage{
+			Seconds: 1 + float64(count)*0.2, CPU: float64(count), Provider: provider{Processes: 1, Peak: int64(150+count) * megabyte},
+		}})
+	}
+	return r
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	contest, err := contestSection(measured())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := scaleSection(grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := askedSection(measured(), grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plot, err := plotOf(measured())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := pageOf(map[string]string{"contest": contest, "scale": scale, "asked": rows}, "benchmarks.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "report.txtar")
+	got := &txtar.Archive{Files: []txtar.File{{Name: "benchmarks.md", Data: []byte(page)}, {Name: "benchmarks.svg", Data: []byte(plot)}}}
+	if *update {
+		if err := writeFiles("testdata", map[string]string{"report.txtar": string(txtar.Format(got))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(txtar.Format(want)), string(txtar.Format(got))); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("the plot is no XML: %v", err)
+		}
+	}
+	if got := section(page, "scale"); got != strings.Trim(scale, "\n") {
+		t.Errorf("the page does not give its section back:\n%s", cmp.Diff(scale, got))
+	}
+}
+
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	got := map[string]askedRow{}
+	for _, row := range asked(measured(), grown()) {
+		got[row.What] = row
+	}
+	want := map[string]string{
+		"first apply":                                      "met",
+		"first apply, the aim":                             "**not met**",
+		"change one value everywhere":                      "**not met**",
+		"plan, nothing changed, with live drift detection": "–",
+		"destroy":                                                "–",
+		"releases of 40 objects, 50 ms: install":                 "–",
+		"releases of 40 objects, 50 ms: change":                  "–",
+		"releases of 40 objects, 50 ms without waiting: install": "met",
+		"releases of 40 objects, 50 ms without waiting: change":  "–",
+		"memory of the provider, 20 clusters":                    "met",
+		"memory for each further cluster":                        "met",
+		"processes of the provider at once":                      "met",
+	}
+	verdicts := map[string]string{}
+	for what, row := range got {
+		verdicts[what] = row.Verdict
+	}
+	if diff := cmp.Diff(want, verdicts); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	if got := got["memory for each further cluster"].Measured; got != "1.00 MB" {
+		t.Errorf("memory grows by %s", got)
+	}
+}
+
+// What was measured elsewhere, and is only on the page, stays.
+func TestSectionStays(t *testing.T) {
+	t.Parallel()
+	first, err := pageOf(map[string]string{"scale": "Measured elsewhere."}, "p.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := pageOf(map[string]string{"contest": "New.", "scale": section(first, "scale"), "asked": section(first, "asked")}, "p.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := section(second, "scale"); got != "Measured elsewhere." {
+		t.Errorf("got %q", got)
+	}
+	if got := section(second, "asked"); got != "" {
+		t.Errorf("a section came from nowhere: %q", got)
+	}
+}
+
+// A run of one part leaves the rows of the other as they were.
+func TestKeepRows(t *testing.T) {
+	t.Parallel()
+	both, err := askedSection(measured(), grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	contest, err := askedSection(measured(), scaleResult{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := askedSection(contestResult{}, grown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"contest": contest, "scale": scale} {
+		if text == both {
+			t.Errorf("the %s alone knows everything", name)
+		}
+		if diff := cmp.Diff(both, keepRows(text, strings.Trim(both, "\n"))); diff != "" {
+			t.Errorf("after a run of the %s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(both, keepRows(both, contest)); diff != "" {
+		t.Errorf("what was measured gave way (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A run is when and on what something was measured.
+type run struct {
+	Date    string  `json:"date"`
+	Commit  string  `json:"commit"`
+	Machine machine `json:"machine"`
+	// Versions are those of the programs, by name.
+	Versions map[string]string `json:"versions"`
+	// Command repeats the run.
+	Command string `json:"command"`
+}
+
+// contestResult is all that was measured in a contest.
+type contestResult struct {
+	Run     run      `json:"run"`
+	Rounds  int      `json:"rounds"`
+	Samples []sample `json:"samples"`
+}
+
+// A cell is a work on a network. All contenders of a cell had the same to do.
+type cell struct {
+	Work    work   `json:"work"`
+	Network string `json:"network"`
+	Wait    bool   `json:"wait"`
+}
+
+// A sample is one step of one contender in one round.
+type sample struct {
+	Cell      cell   `json:"cell"`
+	Contender string `json:"contender"`
+	Round     int    `json:"round"`
+	Step      step   `json:"step"`
+	Usage     usage  `json:"usage"`
+	// Requests are those to all clusters by verb, where they could be counted.
+	Requests map[string]int `json:"requests,omitempty"`
+}
+
+// scaleResult is all that was measured of growth.
+type scaleResult struct {
+	Run     run           `json:"run"`
+	Bundles int           `json:"bundles"`
+	Samples []scaleSample `json:"samples"`
+}
+
+// A scaleSample is one step with so many entries of the provider's clusters.
+type scaleSample struct {
+	Entries int    `json:"entries"`
+	Step    string `json:"step"`
+	Usage   usage  `json:"usage"`
+}
+
+func save(path string, result any) error {
+	content, err := json.MarshalIndent(result, "", " ")
+	if err != nil {
+		return fmt.Errorf("encoding results: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("making a folder for results: %w", err)
+	}
+	if err := os.WriteFile(path, append(content, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing results: %w", err)
+	}
+	return nil
+}
+
+// load is false if there are no results.
+func load(path string, result any) (bool, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading results: %w", err)
+	}
+	if err := json.Unmarshal(content, result); err != nil {
+		return false, fmt.Errorf("reading results of %s: %w", path, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A work is what a contender brings to every cluster.
+type work struct {
+	// Releases is their number on each cluster.
+	Releases int `json:"releases"`
+	// Objects is their number in each release.
+	Objects int `json:"objects"`
+}
+
+// fixedObjects are those of a release that are not ConfigMaps.
+const fixedObjects = 3
+
+// workOf is the work with releases of so many objects: ten small or middling ones, or a large one.
+func workOf(objects int) (work, error) {
+	const large = 400
+	if objects <= fixedObjects {
+		return work{}, fmt.Errorf("a release has at least %d objects, not %d", fixedObjects+1, objects)
+	}
+	if objects >= large {
+		return work{Releases: 1, Objects: objects}, nil
+	}
+	return work{Releases: 10, Objects: objects}, nil
+}
+
+func (w work) String() string {
+	return fmt.Sprintf("%d×%d releases of %d objects", clusterCount, w.Releases, w.Objects)
+}
+
+// names are those of the releases, which are also those of charts and Deployments.
+func (w work) names() []string {
+	names := make([]string, w.Releases)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%02d", namePrefix, i+1)
+	}
+	return names
+}
+
+const (
+	namePrefix = "app-"
+	// valueCall is the only thing that a template computes, so that writing a value in its place is
+	// rendering.
+	valueCall = "{{ .Values.value }}"
+)
+
+// template are the objects of a release, as a chart writes them.
+func (w work) template(name string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}, annotations: {value: %[2]q}}
+    spec:
+      serviceAccountName: %[1]s
+      containers: [{name: main, image: "registry.example.com/app:1"}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s}
+spec: {selector: {app: %[1]s}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: %[1]s}
+`, name, valueCall)
+	for i := range w.Objects - fixedObjects {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%03d}\ndata: {value: %q}\n", name, i+1, valueCall)
+	}
+	return text.String()
+}
+
+// render is what a template becomes.
+func render(template, value string) string { return strings.ReplaceAll(template, valueCall, value) }
+
+// writeCharts writes the charts into folders of their names. A fleet.yaml beside each names the
+// namespace and the value; the other contenders pass over it.
+func (w work) writeCharts(dir, namespace, value string) error {
+	for _, name := range w.names() {
+		err := writeFiles(filepath.Join(dir, name), map[string]string{
+			"Chart.yaml":         fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 1.0.0\n", name),
+			"values.yaml":        "value: none\n",
+			"templates/all.yaml": w.template(name),
+			"fleet.yaml":         fmt.Sprintf("defaultNamespace: %s\nhelm:\n  releaseName: %s\n  values: {value: %q}\n", namespace, name, value),
+			".helmignore":        "fleet.yaml\n",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFiles writes files by their paths below a folder.
+func writeFiles(dir string, files map[string]string) error {
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return fmt.Errorf("making the folder of %s: %w", path, err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+	}
+	return nil
+}
