@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -56,14 +58,25 @@ type Clusters func(name string) (Cluster, error)
 type Engine struct {
 	clusters Clusters
 	slots    *semaphore.Weighted
+	// waiting are places for operations that gave their slot back and wait.
+	waiting *semaphore.Weighted
 }
 
+// waitingAtOnce is how many operations, for each one in flight but the first, may only
+// wait for their objects. Each holds its chart and its objects in memory.
+const waitingAtOnce = 4
+
 // New makes an engine that keeps at most parallelism operations in flight, over
-// all calls; less than 1 counts as 1. notify, if given, is told of operations that
-// are tried again.
+// all calls; less than 1 counts as 1. What only waits until objects are ready counts
+// as one as long as that is all there may be, or too many wait. notify, if given, is
+// told of operations that are tried again.
 func New(clusters Clusters, parallelism int, notify ...Notify) *Engine {
-	slots := semaphore.NewWeighted(int64(max(1, parallelism)))
-	return &Engine{clusters: guard(persist(clusters, slots, notify)), slots: slots}
+	parallelism = max(1, parallelism)
+	slots := semaphore.NewWeighted(int64(parallelism))
+	return &Engine{
+		clusters: guard(persist(clusters, slots, notify)), slots: slots,
+		waiting: semaphore.NewWeighted(int64(waitingAtOnce * (parallelism - 1))),
+	}
 }
 
 // Record is what is known of one deployment after it was carried out or looked
@@ -128,5 +141,24 @@ func (e *Engine) slot(ctx context.Context) (func(), error) {
 	if err := e.slots.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("not started: %w", err)
 	}
-	return func() { e.slots.Release(1) }, nil
+	return sync.OnceFunc(func() { e.slots.Release(1) }), nil
+}
+
+// rest lets an operation give its slot back when it only waits, if not too many do: what
+// is left to do after that is little. over ends that.
+func (e *Engine) rest(done func()) (waiting func() bool, over func()) {
+	var rests atomic.Bool
+	waiting = func() bool {
+		if !rests.Load() && e.waiting.TryAcquire(1) {
+			rests.Store(true)
+			done()
+		}
+		return rests.Load()
+	}
+	over = func() {
+		if rests.Load() {
+			e.waiting.Release(1)
+		}
+	}
+	return waiting, over
 }

@@ -48,9 +48,17 @@ func (o *onCluster) deployment(name, digest, file string, options fleetyaml.Opti
 	return d
 }
 
+// request is one of a target that no other test has: what a target has elsewhere of the
+// same bundle counts as left behind by a move.
+func (o *onCluster) request() deploy.Request {
+	asked := request(o.prior)
+	asked.Target = o.namespace
+	return asked
+}
+
 func (o *onCluster) write(t *testing.T, deployments ...target.Deployment) {
 	t.Helper()
-	asked := request(o.prior)
+	asked := o.request()
 	asked.Write = deployments
 	outcome := o.engine.Apply(t.Context(), asked)
 	expectNoFailures(t, outcome.Failures)
@@ -59,7 +67,7 @@ func (o *onCluster) write(t *testing.T, deployments ...target.Deployment) {
 
 func (o *onCluster) remove(t *testing.T, name string) []deploy.Notice {
 	t.Helper()
-	asked := request(o.prior)
+	asked := o.request()
 	asked.Remove = []deploy.Key{key("c1", name)}
 	outcome := o.engine.Apply(t.Context(), asked)
 	expectNoFailures(t, outcome.Failures)

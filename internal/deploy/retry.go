@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -82,7 +83,13 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
-	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing()}, func() (release.Written, error) {
+	var rests atomic.Bool
+	waiting := w.Waiting
+	w.Waiting = func() bool {
+		rests.Store(waiting())
+		return rests.Load()
+	}
+	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), rests: rests.Load}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
@@ -139,6 +146,8 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 type attempts struct {
 	limit         time.Duration
 	bundle, doing string
+	// rests says, where that can be, that the operation has given its slot back.
+	rests func() bool
 }
 
 // retry repeats an operation until it succeeds, fails for good, or its time is
@@ -167,8 +176,10 @@ func retry[T any](ctx context.Context, p persistent, of attempts, operation back
 		for _, notify := range p.notify {
 			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
 		}
-		p.slots.Release(1)
-		pausing = true
+		if of.rests == nil || !of.rests() {
+			p.slots.Release(1)
+			pausing = true
+		}
 	}))
 	if err == nil {
 		return result, nil

@@ -153,6 +153,9 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
+	var over func()
+	write.Waiting, over = v.engine.rest(done)
+	defer over()
 	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
 	if planned, promised := v.request.Planned[key]; err == nil && promised && !writes(action) && !maps.Equal(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.

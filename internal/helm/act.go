@@ -41,6 +41,9 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
+	if w.Waiting != nil {
+		op.client.waiting = w.Waiting
+	}
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {

@@ -35,6 +35,8 @@ type kubeClient struct {
 	release string
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
+	// waiting is told when nothing is left but to wait.
+	waiting func() bool
 	// validated says that the API server checks fields itself.
 	validated bool
 	// renew makes another factory, in place of one that keeps a failure.
@@ -245,6 +247,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
+	k.waiting()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.waiter.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
@@ -252,6 +255,7 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
+	k.waiting()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.waiter.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -124,7 +125,9 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 	}
 	if d.history == nil {
 		if err := d.read(name); err != nil {
-			d.unread = err
+			if !errors.Is(err, driver.ErrReleaseNotFound) {
+				d.unread = err
+			}
 			return nil, err
 		}
 		d.taken = len(d.history) > 0 && isTaken(d.history)

@@ -21,6 +21,9 @@ type Write struct {
 	TakeOwnership, TakeRelease bool
 	// Description stands in the history of the release.
 	Description string
+	// Waiting is called when everything is written and nothing is left but to wait until
+	// objects are ready. It says whether the operation goes on beside those in flight.
+	Waiting func() bool
 }
 
 // Written is what an operation left on the cluster.
