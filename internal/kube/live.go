@@ -31,21 +31,6 @@ type sight struct {
 	err    error
 }
 
-// live reads objects. Those that do not exist are missing in the answer.
-func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resource.Info]*unstructured.Unstructured, error) {
-	found := make(map[*resource.Info]*unstructured.Unstructured, len(objects))
-	seen := c.look(ctx, objects)
-	for _, object := range objects {
-		if err := seen[object].err; err != nil {
-			return nil, err
-		}
-		if seen[object].object != nil {
-			found[object] = seen[object].object
-		}
-	}
-	return found, nil
-}
-
 // look reads objects and says of each what came of it. Where several are of one kind
 // and namespace, one list serves them all; what it lacks is asked for one by one, as
 // only a 404 proves that an object is gone. Once the cluster does not answer it is

@@ -80,8 +80,9 @@ func (v *vigil[R]) answered() []*resource.Info {
 // keep waits until nothing is pending, ctx ends, or it is of no use. Objects that
 // nothing is known of are looked at first.
 func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
-	end := v.watches.begin(ctx)
-	defer end()
+	defer v.watches.all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	v.look(ctx, unseen)
 	v.looks.begin()
 	v.ticks.begin()
@@ -90,7 +91,7 @@ func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
 			break
 		}
 		if v.err == nil {
-			v.watches.cover(v.pending)
+			v.watches.cover(ctx, v.pending)
 		}
 		v.await(ctx)
 	}
