@@ -57,6 +57,13 @@ func growing(from, to time.Duration) pauses {
 
 func (p *pauses) begin() { p.at = time.Now().Add(p.next()) }
 
+// isOver says whether the time is over. A context that ends at some time tells so a
+// moment later, and a request between the two fails without having been made.
+func isOver(ctx context.Context) bool {
+	deadline, ends := ctx.Deadline()
+	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
+}
+
 // answered judges objects by what the API server answered when they were written, and
 // gives those that have to be looked at.
 func (v *vigil[R]) answered() []*resource.Info {
@@ -86,7 +93,7 @@ func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
 	v.look(ctx, unseen)
 	v.looks.begin()
 	v.ticks.begin()
-	for len(v.pending) > 0 && ctx.Err() == nil {
+	for len(v.pending) > 0 && !isOver(ctx) {
 		if v.err == nil && v.aim.isHopeless(v.left(), time.Now()) {
 			break
 		}
@@ -116,6 +123,9 @@ func (v *vigil[R]) await(ctx context.Context) {
 	case heard := <-v.watches.news:
 		v.hear(ctx, heard)
 	case <-timer.C:
+		if isOver(ctx) {
+			return
+		}
 		if v.err == nil && time.Now().Before(all) {
 			v.look(ctx, alone)
 		} else {
@@ -189,7 +199,7 @@ func (v *vigil[R]) look(ctx context.Context, objects []*resource.Info) {
 	switch {
 	case failure == nil && whole:
 		v.err = nil
-	case failure != nil && (ctx.Err() == nil || len(v.reasons) == 0 && v.err == nil):
+	case failure != nil && (!isOver(ctx) || len(v.reasons) == 0 && v.err == nil):
 		v.err = failure
 	}
 }
@@ -225,8 +235,8 @@ func (v *vigil[R]) result(ctx context.Context) error {
 		return nil
 	case v.err != nil:
 		return v.err
-	case len(v.reasons) > 0:
-		return v.aim.missed(v.left())
+	case len(v.reasons) == 0 && ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	return v.aim.missed(v.left())
 }
