@@ -19,6 +19,7 @@ import (
 // Cluster performs release operations on one cluster.
 type Cluster interface {
 	Observer
+	Awaiter
 	Writer
 }
 
@@ -31,15 +32,19 @@ type Observer interface {
 	// Inspect looks at the objects of releases and answers a finding for each, in
 	// their order. Its error means that none was looked at.
 	Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error)
-	// Await returns when the objects of a release are ready, or ctx ends, with a finding
-	// that tells which are missing or not ready then. Its error means that they could
-	// not be looked at.
-	Await(ctx context.Context, of release.Inspection) (release.Finding, error)
 	// Versions answers which revision of each object is there, "" for one that is
 	// not.
 	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)
 	// Capabilities answers what charts ask of the cluster.
 	Capabilities(ctx context.Context) (target.Capabilities, error)
+}
+
+// Awaiter waits for what is on a cluster.
+type Awaiter interface {
+	// Await returns when the objects of a release are ready, or ctx ends, with a finding
+	// that tells which are missing or not ready then. Its error means that they could
+	// not be looked at.
+	Await(ctx context.Context, of release.Inspection) (release.Finding, error)
 }
 
 // Writer changes a cluster.

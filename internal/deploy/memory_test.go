@@ -86,41 +86,44 @@ func (m *memory) Release(ctx context.Context, namespace, name string) (*release.
 
 func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	keys := make([]string, len(releases))
+	findings := make([]release.Finding, len(releases))
 	for i, inspection := range releases {
 		keys[i] = release.Key(inspection.Observed.Namespace, inspection.Observed.Release)
 	}
 	if err := m.begin(ctx, "inspect", strings.Join(keys, " ")); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	findings := make([]release.Finding, len(releases))
-	for i, key := range keys {
-		if found, ok := m.found[key]; ok {
-			findings[i] = found(releases[i])
-			continue
-		}
-		findings[i] = release.Finding{Ready: 2}
-		if err := m.notReady[key]; err != nil {
-			findings[i] = release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: err.Error()}}}
-		}
+	for i, inspection := range releases {
+		findings[i] = m.find(inspection)
 	}
 	return findings, nil
 }
 
+func (m *memory) find(inspection release.Inspection) release.Finding {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := release.Key(inspection.Observed.Namespace, inspection.Observed.Release)
+	if found, ok := m.found[key]; ok {
+		return found(inspection)
+	}
+	if err := m.notReady[key]; err != nil {
+		return release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: err.Error()}}}
+	}
+	return release.Finding{Ready: 2}
+}
+
+// Await looks every second, of a test that makes time.
 func (m *memory) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	for {
-		found, err := m.Inspect(ctx, []release.Inspection{of})
-		if err == nil && found[0].Settled() {
-			return found[0], nil
+		err := m.begin(ctx, "inspect", release.Key(of.Observed.Namespace, of.Observed.Release))
+		found := m.find(of)
+		if err == nil && found.Settled() {
+			return found, nil
 		}
 		select {
 		case <-ctx.Done():
-			if err != nil {
-				return release.Finding{}, err
-			}
-			return found[0], nil
-		case <-time.After(time.Second): // of a test that makes time
+			return found, err
+		case <-time.After(time.Second):
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// What a release of somebody else depends on is watched, and what is to be said of its
-// objects besides is no matter.
+// What a bundle depends on is to be there and ready; what else is to be said of it is no
+// matter.
 func TestAccAwait(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "await")
@@ -19,14 +19,11 @@ func TestAccAwait(t *testing.T) {
 	l.define(t, group)
 	suspended := strings.Replace(job("migrate"), "spec: {template", "spec: {suspend: true, template", 1)
 	changed := configMap("changed", "") + "\ndata: {a: x}"
-	late := widget(group, "late", "")
+	late := widget(group, "late")
 	l.written(t, configMap("settings", ""), strings.Replace(changed, "a: x", "a: other", 1), suspended)
 	infos := l.written(t, late)
 	l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
 
-	client, proxy := l.through(t)
-	var seen watching
-	proxy.Set(seen.fault)
 	for name, test := range map[string]struct {
 		manifests         []string
 		missing, notReady []string
@@ -37,7 +34,8 @@ func TestAccAwait(t *testing.T) {
 		"of no known kind":    {manifests: []string{"apiVersion: nowhere.example.com/v1\nkind: Ghost\nmetadata: {name: boo}", late}, missing: []string{"Ghost await/boo"}, notReady: []string{"Widget await/late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			finding, err := client.Await(soon(t, short), l.inspection(release.Rules{}), manifest(t, test.manifests...))
+			t.Parallel()
+			finding, err := l.Await(soon(t, short), l.inspection(release.Rules{}), manifest(t, test.manifests...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,11 +54,22 @@ func TestAccAwait(t *testing.T) {
 			}
 		})
 	}
+}
 
-	begun := seen.begun.Load()
+func TestAccAwaitByWatch(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "await-watch")
+	const group = "await-watch.example.com"
+	l.define(t, group)
+	late := widget(group, "late")
+	infos := l.written(t, late)
+	l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
+	client, proxy := l.through(t)
+	var seen watching
+	proxy.Set(seen.fault)
 	var changing sync.WaitGroup
 	changing.Go(func() {
-		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > begun })
+		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
 		l.patch(t, infos[0], widgetIs("True", ""), "status")
 	})
 	defer changing.Wait()

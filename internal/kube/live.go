@@ -32,21 +32,6 @@ type sight struct {
 	err    error
 }
 
-// live reads objects. Those that do not exist are missing in the answer.
-func (c *Client) live(ctx context.Context, objects []*resource.Info) (map[*resource.Info]*unstructured.Unstructured, error) {
-	found := make(map[*resource.Info]*unstructured.Unstructured, len(objects))
-	seen := c.look(ctx, objects, whole)
-	for _, object := range objects {
-		if err := seen[object].err; err != nil {
-			return nil, err
-		}
-		if seen[object].object != nil {
-			found[object] = seen[object].object
-		}
-	}
-	return found, nil
-}
-
 // Live reads objects and answers those that are there and those that are not. What
 // could not be read is in neither.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {

@@ -57,6 +57,13 @@ func growing(from, to time.Duration) pauses {
 
 func (p *pauses) begin() { p.at = time.Now().Add(p.next()) }
 
+// isOver says whether the time is over. A context that ends at some time tells so a
+// moment later, and a request between the two fails without having been made.
+func isOver(ctx context.Context) bool {
+	deadline, ends := ctx.Deadline()
+	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
+}
+
 // answered judges objects by what the API server answered when they were written, and
 // gives those that have to be looked at.
 func (v *vigil[R]) answered() []*resource.Info {
@@ -80,17 +87,18 @@ func (v *vigil[R]) answered() []*resource.Info {
 // keep waits until nothing is pending, ctx ends, or it is of no use. Objects that
 // nothing is known of are looked at first.
 func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
-	end := v.watches.begin(ctx)
-	defer end()
+	defer v.watches.all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	v.look(ctx, unseen)
 	v.looks.begin()
 	v.ticks.begin()
-	for len(v.pending) > 0 && ctx.Err() == nil {
+	for len(v.pending) > 0 && !isOver(ctx) {
 		if v.err == nil && v.aim.isHopeless(v.left(), time.Now()) {
 			break
 		}
 		if v.err == nil {
-			v.watches.cover(v.pending)
+			v.watches.cover(ctx, v.pending)
 		}
 		v.await(ctx)
 	}
@@ -115,6 +123,9 @@ func (v *vigil[R]) await(ctx context.Context) {
 	case heard := <-v.watches.news:
 		v.hear(ctx, heard)
 	case <-timer.C:
+		if isOver(ctx) {
+			return
+		}
 		if v.err == nil && time.Now().Before(all) {
 			v.look(ctx, alone)
 		} else {
@@ -188,7 +199,7 @@ func (v *vigil[R]) look(ctx context.Context, objects []*resource.Info) {
 	switch {
 	case failure == nil && all:
 		v.err = nil
-	case failure != nil && (ctx.Err() == nil || len(v.reasons) == 0 && v.err == nil):
+	case failure != nil && (!isOver(ctx) || len(v.reasons) == 0 && v.err == nil):
 		v.err = failure
 	}
 }
@@ -224,8 +235,8 @@ func (v *vigil[R]) result(ctx context.Context) error {
 		return nil
 	case v.err != nil:
 		return v.err
-	case len(v.reasons) > 0:
-		return v.aim.missed(v.left())
+	case len(v.reasons) == 0 && ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	return v.aim.missed(v.left())
 }

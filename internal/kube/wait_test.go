@@ -39,6 +39,53 @@ func TestWaitingEndsOnFailures(t *testing.T) {
 	}
 }
 
+// Only what an API server has answered counts as an answer: a manifest can hold what
+// looks like one.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		object  string
+		version string // of the info
+		want    bool
+	}{
+		"answered":                {object: "{apiVersion: v1, kind: ConfigMap, metadata: {uid: a, resourceVersion: '5'}}", version: "5", want: true},
+		"built from a manifest":   {object: "{apiVersion: v1, kind: ConfigMap}"},
+		"with a version, no more": {object: "{apiVersion: v1, kind: ConfigMap, metadata: {resourceVersion: '5'}}", version: "5"},
+		"of another version":      {object: "{apiVersion: v1, kind: ConfigMap, metadata: {uid: a, resourceVersion: '5'}}", version: "6"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := object(t, test.object)
+			made := info(live)
+			made.Object, made.ResourceVersion = live, test.version
+			if got := answerOf(made); (got != nil) != test.want {
+				t.Errorf("got %v, want an answer: %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTellingAnswers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"{apiVersion: v1, kind: ConfigMap}":                                                                      true,
+		"{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}":                                               true,
+		"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: 'True'}]}}":            true,
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, status: {observedGeneration: 1}}":    true,
+		"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 0}, status: {replicas: 0}}":                   false,
+		"{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 0}}":                        false,
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}":                                            false,
+		"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}":                                  false,
+		"{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway}":                                              false,
+		"{apiVersion: example.com/v1, kind: Widget, metadata: {generation: 1}, status: {observedGeneration: 1}}": false,
+	} {
+		if got := isTelling(object(t, text)); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestMessagesNameObjects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

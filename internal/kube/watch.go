@@ -27,8 +27,6 @@ type watches struct {
 	// news is what they tell.
 	news chan news
 
-	//nolint:containedctx // the watches live as long as one call of keep
-	ctx     context.Context
 	dynamic dynamic.Interface
 	running map[group]context.CancelFunc
 	all     sync.WaitGroup
@@ -65,16 +63,6 @@ func newWatches(c *Client) *watches {
 	}
 }
 
-// begin allows watches until end is called, which returns when there is none any more.
-func (w *watches) begin(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	w.ctx = ctx
-	return func() {
-		cancel()
-		w.all.Wait()
-	}
-}
-
 // saw notes in which version an object was seen.
 func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
 	if live != nil {
@@ -98,8 +86,9 @@ func (w *watches) uncovered(objects []*resource.Info) []*resource.Info {
 	return alone
 }
 
-// cover begins the watches that are missing, from where the objects were seen last.
-func (w *watches) cover(objects []*resource.Info) {
+// cover begins the watches that are missing, from where the objects were seen last. They
+// end with ctx.
+func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 	if w.dynamic == nil && !w.connect() {
 		return
 	}
@@ -121,11 +110,11 @@ func (w *watches) cover(objects []*resource.Info) {
 		for _, member := range members {
 			names[member.Name] = true
 		}
-		ctx, cancel := context.WithCancel(w.ctx)
+		watching, cancel := context.WithCancel(ctx)
 		w.running[key] = cancel
 		w.all.Go(func() {
 			defer cancel()
-			w.tell(ctx, news{of: key, ended: true, err: w.follow(ctx, key, options, names)})
+			w.tell(watching, news{of: key, ended: true, err: w.follow(watching, key, options, names)})
 		})
 	}
 }

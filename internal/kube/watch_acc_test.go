@@ -1,13 +1,8 @@
 package kube_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"runtime/pprof"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +10,6 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -58,8 +52,8 @@ func (l lab) define(t *testing.T, group string) {
 	}
 }
 
-func widget(group, name, meta string) string {
-	return fmt.Sprintf("apiVersion: %s/v1\nkind: Widget\nmetadata: {name: %s%s}", group, name, meta)
+func widget(group, name string) string {
+	return fmt.Sprintf("apiVersion: %s/v1\nkind: Widget\nmetadata: {name: %s}", group, name)
 }
 
 func widgetIs(status, reason string) string {
@@ -102,104 +96,6 @@ func (w *watching) fault(request *http.Request) faulttest.Fault {
 		return faulttest.Fault{}
 	}
 	return w.rule(number)
-}
-
-// What an API server answers to a write tells of many kinds that they are ready: nothing
-// is asked then.
-func TestAccAnswersToWritesAreBelieved(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, "watch-answers")
-	l.define(t, "answers.example.com")
-	const meta = "apiVersion: %s\nkind: %s\nmetadata: {name: a}\n"
-	tests := map[string]struct {
-		manifest string
-		want     map[string]int
-	}{
-		"config map":      {manifest: configMap("a", "")},
-		"secret":          {manifest: fmt.Sprintf(meta, "v1", "Secret")},
-		"service account": {manifest: fmt.Sprintf(meta, "v1", "ServiceAccount")},
-		"service":         {manifest: fmt.Sprintf(meta, "v1", "Service") + "spec: {ports: [{port: 80}]}"},
-		"role":            {manifest: fmt.Sprintf(meta, "rbac.authorization.k8s.io/v1", "Role")},
-		"ingress":         {manifest: fmt.Sprintf(meta, "networking.k8s.io/v1", "Ingress") + "spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}"},
-		// Controllers have not seen them yet.
-		"stateful set without pods": {manifest: fmt.Sprintf(meta, "apps/v1", "StatefulSet") + "spec: {replicas: 0, serviceName: a, selector: {matchLabels: {app: a}}, " + fmt.Sprintf(pods, "a", "") + "}", want: map[string]int{"get": 1}},
-		"disruption budget":         {manifest: fmt.Sprintf(meta, "policy/v1", "PodDisruptionBudget") + "spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}", want: map[string]int{"get": 1}},
-		"kind of others":            {manifest: widget("answers.example.com", "a", ""), want: map[string]int{"get": 1}},
-		// Not ready when it is made.
-		"deployment": {manifest: webDeployment(), want: map[string]int{"watch": 1}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, proxy := l.through(t)
-			infos := l.written(t, test.manifest)
-			proxy.Record()
-			if err := client.WaitReady(soon(t, long), infos, withJobs); err != nil {
-				t.Fatal(err)
-			}
-			want := 0
-			for _, number := range test.want {
-				want += number
-			}
-			eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
-			got := verbs(proxy.Recorded())
-			for verb, number := range test.want {
-				if got[verb] != number {
-					t.Errorf("%d requests to %s, want %d: %v", got[verb], verb, number, proxy.Recorded())
-				}
-			}
-			if len(proxy.Recorded()) != want {
-				t.Errorf("asked for %v, want %v", proxy.Recorded(), test.want)
-			}
-		})
-	}
-}
-
-// What waits for longer asks no more, but for the ticks.
-func TestAccWaitingAsksNothing(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, "watch-quiet")
-	const managed = ", labels: {app.kubernetes.io/managed-by: Helm}"
-	labelled := func(name string) string {
-		return strings.Replace(claim(name), "{name: "+name, "{name: "+name+managed, 1)
-	}
-	for name, test := range map[string]struct {
-		manifests []string
-		watches   int
-	}{
-		"one":                {manifests: []string{claim("one")}, watches: 1},
-		"some of one kind":   {manifests: []string{labelled("a"), labelled("b"), labelled("c")}, watches: 1},
-		"without the label":  {manifests: []string{claim("d"), labelled("e")}, watches: 1},
-		"two kinds":          {manifests: []string{claim("f"), strings.Replace(job("g"), "spec: {template", "spec: {suspend: true, template", 1)}, watches: 2},
-		"with what is ready": {manifests: []string{claim("h"), configMap("i", ""), configMap("j", "")}, watches: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			infos := l.written(t, test.manifests...)
-			for _, wait := range []struct {
-				last  time.Duration
-				ticks int // at most, after 2, 3 and 4.5 seconds
-			}{{last: 1500 * time.Millisecond}, {last: 8 * time.Second, ticks: 2}} {
-				client, proxy := l.through(t)
-				proxy.Record()
-				if err := client.WaitReady(soon(t, wait.last), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
-					t.Fatalf("error = %v, want a NotReadyError", err)
-				}
-				eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
-				calls := proxy.Recorded()
-				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
-				if watches := len(calls) - len(looks); watches != test.watches {
-					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)
-				}
-				// A tick takes a request for one object, or a list and one for each object
-				// without the label, of each kind.
-				if most := wait.ticks * 3; len(looks) > most {
-					t.Errorf("%d looks in %s, want at most %d: %v", len(looks), wait.last, most, looks)
-				}
-				t.Logf("%s: %d requests: %v", wait.last, len(calls), verbs(calls))
-			}
-		})
-	}
 }
 
 // rewritten answers infos as if they had been seen in another version.
@@ -265,7 +161,7 @@ func TestAccWaitReadyWhateverHappensToWatches(t *testing.T) {
 				client = connect(t, kube.Connection{Host: proxy.Host(), Token: test.token, ClusterCACertificate: string(proxy.CACertificate())})
 			}
 			objectName := strings.ReplaceAll(name, " ", "-")
-			infos := l.written(t, widget(group, objectName, ""))
+			infos := l.written(t, widget(group, objectName))
 			l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
 			if err := infos[0].Get(); err != nil {
 				t.Fatal(err)
@@ -340,69 +236,6 @@ func (l lab) makeAnew(t *testing.T, proxy *faulttest.Proxy, object *resource.Inf
 	}
 }
 
-// A deletion that a watch tells of is believed when the API server says that there is
-// nothing.
-func TestAccWaitGoneByWatch(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, "watch-gone")
-	client, proxy := l.through(t)
-	infos := l.written(t, configMap("a", held), configMap("b", held))
-	l.remove(t, infos)
-	var seen watching
-	proxy.Set(seen.fault)
-	proxy.Record()
-	var freeing sync.WaitGroup
-	freeing.Go(func() {
-		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
-		l.patch(t, infos[0], freed, "")
-		l.patch(t, infos[1], freed, "")
-	})
-	defer freeing.Wait()
-	if err := client.WaitGone(soon(t, long), infos); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"a", "b"} {
-		proof := func(call faulttest.Call) bool {
-			return call.Verb == "get" && call.Status == http.StatusNotFound && strings.Contains(call.URL, "/"+name+"?")
-		}
-		if !slices.ContainsFunc(proxy.Recorded(), proof) {
-			t.Errorf("nothing proves that %s is gone: %v", name, proxy.Recorded())
-		}
-	}
-	t.Logf("requests: %v", verbs(proxy.Recorded()))
-}
-
-func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, "watch-again")
-	client, proxy := l.through(t)
-	infos := l.written(t, configMap("a", held))
-	l.remove(t, infos)
-	var seen watching
-	// What is said to be deleted is looked at when it is there again.
-	proxy.Set(func(request *http.Request) faulttest.Fault {
-		if seen.begun.Load() > 0 && !faulttest.IsWatch(request) {
-			return faulttest.Fault{Before: func(*http.Request) {
-				again := l.infos(t, configMap("a", ""))
-				if _, err := resource.NewHelper(again[0].Client, again[0].Mapping).Create(l.namespace, true, again[0].Object); err != nil && !apierrors.IsAlreadyExists(err) {
-					t.Error(err)
-				}
-			}}
-		}
-		return seen.fault(request)
-	})
-	var freeing sync.WaitGroup
-	freeing.Go(func() {
-		eventually(t, "a watch begins", func() bool { return seen.begun.Load() > 0 })
-		l.patch(t, infos[0], freed, "")
-	})
-	defer freeing.Wait()
-	err := client.WaitGone(soon(t, 3*short), infos)
-	if err == nil || !strings.Contains(err.Error(), "somebody made it again") {
-		t.Errorf("error = %v, want it to say that the object was made again", err)
-	}
-}
-
 // A failure that a watch tells of ends the wait when there was time to recover.
 func TestAccWaitReadyEndsOnAFailureSeenByWatch(t *testing.T) {
 	t.Parallel()
@@ -410,7 +243,7 @@ func TestAccWaitReadyEndsOnAFailureSeenByWatch(t *testing.T) {
 	const group = "fails.example.com"
 	l.define(t, group)
 	client, proxy := l.through(t)
-	infos := l.written(t, widget(group, "a", ""))
+	infos := l.written(t, widget(group, "a"))
 	l.patch(t, infos[0], widgetIs("False", "not yet"), "status")
 	var seen watching
 	proxy.Set(seen.fault)
@@ -428,40 +261,4 @@ func TestAccWaitReadyEndsOnAFailureSeenByWatch(t *testing.T) {
 	if took := time.Since(began); took < 10*time.Second || took > 20*time.Second {
 		t.Errorf("it took %s to give up on what has failed, want some 10s", took)
 	}
-}
-
-// Nothing is left of a wait: neither a watch on the API server nor a goroutine.
-func TestAccWaitingLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, "watch-leaves")
-	const group = "leaves.example.com"
-	l.define(t, group)
-	client, proxy := l.through(t)
-	infos := l.written(t, claim("a"), widget(group, "w", ""))
-	l.patch(t, infos[1], widgetIs("False", "not yet"), "status")
-	if _, err := client.UID(t.Context()); err != nil { // The connection stays.
-		t.Fatal(err)
-	}
-	var seen watching
-	proxy.Set(seen.fault)
-	proxy.Record()
-	before := proxy.Served()
-	pprof.Do(t.Context(), pprof.Labels("wait", l.namespace), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, short)
-		defer cancel()
-		if err := client.WaitReady(ctx, infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
-			t.Errorf("error = %v, want a NotReadyError", err)
-		}
-	})
-	if begun := seen.begun.Load(); begun != 2 {
-		t.Errorf("%d watches, want 2", begun)
-	}
-	eventually(t, "all watches have ended", func() bool { return len(proxy.Recorded()) == proxy.Served()-before })
-	eventually(t, "all goroutines have ended", func() bool {
-		var profile bytes.Buffer
-		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
-			t.Fatal(err)
-		}
-		return !strings.Contains(profile.String(), fmt.Sprintf("%q:%q", "wait", l.namespace))
-	})
 }

@@ -1,0 +1,171 @@
+package kube_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+// What an API server answers to a write tells of many kinds that they are ready: nothing
+// is asked then.
+func TestAccAnswersToWritesAreBelieved(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-answers")
+	l.define(t, "answers.example.com")
+	const meta = "apiVersion: %s\nkind: %s\nmetadata: {name: a}\n"
+	tests := map[string]struct {
+		manifest string
+		want     map[string]int
+	}{
+		"config map":      {manifest: configMap("a", "")},
+		"secret":          {manifest: fmt.Sprintf(meta, "v1", "Secret")},
+		"service account": {manifest: fmt.Sprintf(meta, "v1", "ServiceAccount")},
+		"service":         {manifest: fmt.Sprintf(meta, "v1", "Service") + "spec: {ports: [{port: 80}]}"},
+		"role":            {manifest: fmt.Sprintf(meta, "rbac.authorization.k8s.io/v1", "Role")},
+		"ingress":         {manifest: fmt.Sprintf(meta, "networking.k8s.io/v1", "Ingress") + "spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}"},
+		// Controllers have not seen them yet.
+		"stateful set without pods": {manifest: fmt.Sprintf(meta, "apps/v1", "StatefulSet") + "spec: {replicas: 0, serviceName: a, selector: {matchLabels: {app: a}}, " + fmt.Sprintf(pods, "a", "") + "}", want: map[string]int{"get": 1}},
+		"disruption budget":         {manifest: fmt.Sprintf(meta, "policy/v1", "PodDisruptionBudget") + "spec: {minAvailable: 0, selector: {matchLabels: {app: a}}}", want: map[string]int{"get": 1}},
+		"kind of others":            {manifest: widget("answers.example.com", "a"), want: map[string]int{"get": 1}},
+		// Not ready when it is made.
+		"deployment": {manifest: webDeployment(), want: map[string]int{"watch": 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, proxy := l.through(t)
+			infos := l.written(t, test.manifest)
+			proxy.Record()
+			if err := client.WaitReady(soon(t, long), infos, withJobs); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, number := range test.want {
+				want += number
+			}
+			eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
+			got := verbs(proxy.Recorded())
+			for verb, number := range test.want {
+				if got[verb] != number {
+					t.Errorf("%d requests to %s, want %d: %v", got[verb], verb, number, proxy.Recorded())
+				}
+			}
+			if len(proxy.Recorded()) != want {
+				t.Errorf("asked for %v, want %v", proxy.Recorded(), test.want)
+			}
+		})
+	}
+}
+
+// What waits for longer asks no more, but for the ticks.
+func TestAccWaitingAsksNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-quiet")
+	const managed = ", labels: {app.kubernetes.io/managed-by: Helm}"
+	labelled := func(name string) string {
+		return strings.Replace(claim(name), "{name: "+name, "{name: "+name+managed, 1)
+	}
+	for name, test := range map[string]struct {
+		manifests []string
+		watches   int
+	}{
+		"one":                {manifests: []string{claim("one")}, watches: 1},
+		"some of one kind":   {manifests: []string{labelled("a"), labelled("b"), labelled("c")}, watches: 1},
+		"without the label":  {manifests: []string{claim("d"), labelled("e")}, watches: 1},
+		"two kinds":          {manifests: []string{claim("f"), strings.Replace(job("g"), "spec: {template", "spec: {suspend: true, template", 1)}, watches: 2},
+		"with what is ready": {manifests: []string{claim("h"), configMap("i", ""), configMap("j", "")}, watches: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			infos := l.written(t, test.manifests...)
+			for _, wait := range []struct {
+				last  time.Duration
+				ticks int // at most, after 2, 3 and 4.5 seconds
+			}{{last: 1500 * time.Millisecond}, {last: 8 * time.Second, ticks: 2}} {
+				client, proxy := l.through(t)
+				proxy.Record()
+				if err := client.WaitReady(soon(t, wait.last), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
+					t.Fatalf("error = %v, want a NotReadyError", err)
+				}
+				eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
+				calls := proxy.Recorded()
+				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
+				if watches := len(calls) - len(looks); watches != test.watches {
+					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)
+				}
+				// A tick takes a request for one object, or a list and one for each object
+				// without the label, of each kind.
+				if most := wait.ticks * 3; len(looks) > most {
+					t.Errorf("%d looks in %s, want at most %d: %v", len(looks), wait.last, most, looks)
+				}
+				t.Logf("%s: %d requests: %v", wait.last, len(calls), verbs(calls))
+			}
+		})
+	}
+}
+
+// A watch that ends at once, again and again, is begun after each look, and the looks
+// have pauses.
+func TestAccWatchesThatEndAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-ends")
+	infos := l.written(t, claim("a"))
+	client, proxy := l.through(t)
+	seen := watching{rule: func(int32) faulttest.Fault { return faulttest.Fault{Empty: true} }}
+	proxy.Set(seen.fault)
+	if err := client.WaitReady(soon(t, 2*short), infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
+		t.Errorf("error = %v, want a NotReadyError", err)
+	}
+	const most = 8 // looks in two seconds with pauses from a tenth of a second, that grow by half
+	if begun := int(seen.begun.Load()); begun < 2 || begun > most {
+		t.Errorf("%d watches, want some and at most %d", begun, most)
+	}
+	if looks := proxy.Served() - int(seen.begun.Load()); looks > most {
+		t.Errorf("%d looks, want at most %d", looks, most)
+	}
+}
+
+// Nothing is left of a wait: neither a watch on the API server nor a goroutine.
+func TestAccWaitingLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "watch-leaves")
+	const group = "leaves.example.com"
+	l.define(t, group)
+	client, proxy := l.through(t)
+	infos := l.written(t, claim("a"), widget(group, "w"))
+	l.patch(t, infos[1], widgetIs("False", "not yet"), "status")
+	if _, err := client.UID(t.Context()); err != nil { // The connection stays.
+		t.Fatal(err)
+	}
+	var seen watching
+	proxy.Set(seen.fault)
+	proxy.Record()
+	before := proxy.Served()
+	pprof.Do(t.Context(), pprof.Labels("wait", l.namespace), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, short)
+		defer cancel()
+		if err := client.WaitReady(ctx, infos, withJobs); !errors.As(err, new(*kube.NotReadyError)) {
+			t.Errorf("error = %v, want a NotReadyError", err)
+		}
+	})
+	if begun := seen.begun.Load(); begun != 2 {
+		t.Errorf("%d watches, want 2", begun)
+	}
+	eventually(t, "all watches have ended", func() bool { return len(proxy.Recorded()) == proxy.Served()-before })
+	eventually(t, "all goroutines have ended", func() bool {
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			t.Fatal(err)
+		}
+		return !strings.Contains(profile.String(), fmt.Sprintf("%q:%q", "wait", l.namespace))
+	})
+}
