@@ -41,6 +41,7 @@ func allContenders() []string {
 }
 
 func runContest(ctx context.Context, settings contestSettings) (result contestResult, err error) {
+	here := thisMachine(ctx) // Before the clusters keep it busy.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return contestResult{}, fmt.Errorf("making a folder to work in: %w", err)
@@ -63,7 +64,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 		return contestResult{}, err
 	}
 	c.result.Rounds = settings.rounds
-	if c.result.Run, err = describe(ctx, c.env, cli, settings.command); err != nil {
+	if c.result.Run, err = describe(ctx, here, c.env, cli, settings.command); err != nil {
 		return contestResult{}, err
 	}
 	maps.Copy(c.result.Run.Versions, versions)

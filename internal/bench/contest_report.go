@@ -129,6 +129,6 @@ func (r run) String() string {
 		}
 		versions = append(versions, name+" "+strings.TrimPrefix(version, "v"))
 	}
-	return fmt.Sprintf("Measured on %s at commit %s, on %d cores (%s) with %d GB of memory under %s, clusters and contenders together; %s.",
-		r.Date, r.Commit, r.Machine.Cores, r.Machine.Processor, (r.Machine.Memory+1<<29)>>30, r.Machine.Kernel, strings.Join(versions, ", "))
+	return fmt.Sprintf("Measured on %s at commit %s, on %d cores (%s) with %d GB of memory under %s, clusters and contenders together, with a load average of %.1f before that; %s.",
+		r.Date, r.Commit, r.Machine.Cores, r.Machine.Processor, (r.Machine.Memory+1<<29)>>30, r.Machine.Kernel, r.Machine.Load, strings.Join(versions, ", "))
 }
