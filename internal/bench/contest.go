@@ -33,6 +33,8 @@ type contestSettings struct {
 	contenders []string
 	raw        string // path of the results
 	command    string
+	// budget is after how much time no further round of a cell begins. The first one always does.
+	budget time.Duration
 }
 
 // allContenders are the names that contestSettings may choose from.
@@ -41,6 +43,7 @@ func allContenders() []string {
 }
 
 func runContest(ctx context.Context, settings contestSettings) (result contestResult, err error) {
+	here := thisMachine(ctx) // Before the clusters keep it busy.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return contestResult{}, fmt.Errorf("making a folder to work in: %w", err)
@@ -62,8 +65,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 	if c.outsider, err = newOutsider(c.env.Kubeconfig(), c.env.Contexts()); err != nil {
 		return contestResult{}, err
 	}
-	c.result.Rounds = settings.rounds
-	if c.result.Run, err = describe(ctx, c.env, cli, settings.command); err != nil {
+	if c.result.Run, err = describe(ctx, here, c.env, cli, settings.command); err != nil {
 		return contestResult{}, err
 	}
 	maps.Copy(c.result.Run.Versions, versions)
@@ -148,7 +150,12 @@ func (c *contest) hold(ctx context.Context) error {
 func (c *contest) holdCell(ctx context.Context, n *network, in cell) (err error) {
 	namespaces := map[string][]string{}
 	defer func() { err = errors.Join(err, c.outsider.clear(context.WithoutCancel(ctx), namespaces)) }()
+	began := time.Now()
 	for round := range c.settings.rounds {
+		if took := time.Since(began).Round(time.Second); round > 0 && took > c.settings.budget {
+			progress("no further round of this: %d took %s", round, took)
+			return nil
+		}
 		for _, k := range c.takePart(in, round) {
 			progress("%s, %s%s, round %d of %d: %s", in.Work, in.Network, waiting(in.Wait), round+1, c.settings.rounds, k.name())
 			namespace := fmt.Sprintf("bench-%s-%d", k.name(), round+1)

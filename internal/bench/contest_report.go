@@ -13,11 +13,18 @@ func contestSection(r contestResult) (string, error) {
 	var parts []part
 	for _, in := range r.cells() {
 		parts = append(parts, part{
-			Title: fmt.Sprintf("%s, %s", in.Work, networkTitle(in)),
+			Title: fmt.Sprintf("%s, %s: %s", in.Work, networkTitle(in), plural(r.rounds(in), "round")),
 			Times: r.times(in).String(), Resources: r.resources(in).String(), Requests: r.requests(in),
 		})
 	}
-	return fill("contest.md.tmpl", map[string]any{"Rounds": r.Rounds, "Parts": parts, "Circumstances": r.Run.String(), "Command": r.Run.Command})
+	return fill("contest.md.tmpl", map[string]any{"Parts": parts, "Circumstances": r.Run.String(), "Command": r.Run.Command})
+}
+
+func plural(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
 }
 
 // times are seconds and ratios, by step and contender.
@@ -129,6 +136,6 @@ func (r run) String() string {
 		}
 		versions = append(versions, name+" "+strings.TrimPrefix(version, "v"))
 	}
-	return fmt.Sprintf("Measured on %s at commit %s, on %d cores (%s) with %d GB of memory under %s, clusters and contenders together; %s.",
-		r.Date, r.Commit, r.Machine.Cores, r.Machine.Processor, (r.Machine.Memory+1<<29)>>30, r.Machine.Kernel, strings.Join(versions, ", "))
+	return fmt.Sprintf("Measured on %s at commit %s, on %d cores (%s) with %d GB of memory under %s, clusters and contenders together, with a load average of %.1f before that; %s.",
+		r.Date, r.Commit, r.Machine.Cores, r.Machine.Processor, (r.Machine.Memory+1<<29)>>30, r.Machine.Kernel, r.Machine.Load, strings.Join(versions, ", "))
 }

@@ -23,6 +23,8 @@ type machine struct {
 	// Memory is in bytes.
 	Memory int64  `json:"memory"`
 	Kernel string `json:"kernel"`
+	// Load is the average of the minute before anything was started: what else went on.
+	Load float64 `json:"load"`
 }
 
 func thisMachine(ctx context.Context) machine {
@@ -40,12 +42,15 @@ func thisMachine(ctx context.Context) machine {
 	if processors, err := files.CPUInfo(); err == nil && len(processors) > 0 {
 		m.Processor = processors[0].ModelName
 	}
+	if load, err := files.LoadAvg(); err == nil {
+		m.Load = load.Load1
+	}
 	return m
 }
 
 // describe says when, where and with what something is measured.
-func describe(ctx context.Context, env *testenv.Env, cli, command string) (run, error) {
-	r := run{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Machine: thisMachine(ctx), Command: command}
+func describe(ctx context.Context, m machine, env *testenv.Env, cli, command string) (run, error) {
+	r := run{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Machine: m, Command: command}
 	r.Versions = map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	var err error
 	if r.Commit, err = commit(ctx); err != nil {

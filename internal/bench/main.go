@@ -67,12 +67,13 @@ func contestCommand(ctx context.Context, args []string) error {
 	objects := flags.String("work", "4,40,400", "`objects` of a release, separated by commas")
 	latencies := flags.String("latency", "0,50ms", "`latencies` of the network, separated by commas")
 	contenders := flags.String("contenders", strings.Join(allContenders(), ","), "`names` of those who take part, separated by commas")
+	budget := flags.Duration("budget", 5*time.Minute, "`time` after which no further round of a work on a network begins")
 	out := flags.String("out", page, "`file` for the report")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	settings := contestSettings{rounds: *rounds, contenders: strings.Split(*contenders, ","), raw: contestRaw}
-	settings.command = fmt.Sprintf("make bench ROUNDS=%d WORK=%s LATENCY=%s CONTENDERS=%s", *rounds, *objects, *latencies, *contenders)
+	settings := contestSettings{rounds: *rounds, budget: *budget, contenders: strings.Split(*contenders, ","), raw: contestRaw}
+	settings.command = fmt.Sprintf("make bench ROUNDS=%d BUDGET=%s WORK=%s LATENCY=%s CONTENDERS=%s", *rounds, *budget, *objects, *latencies, *contenders)
 	if err := known(settings.contenders); err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ type run struct {
 // contestResult is all that was measured in a contest.
 type contestResult struct {
 	Run     run      `json:"run"`
-	Rounds  int      `json:"rounds"`
 	Samples []sample `json:"samples"`
 }
 

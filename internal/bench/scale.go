@@ -51,6 +51,7 @@ type growing struct {
 }
 
 func runScale(ctx context.Context, settings scaleSettings) (err error) {
+	here := thisMachine(ctx) // Before the clusters keep it busy.
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return fmt.Errorf("making a folder to work in: %w", err)
@@ -74,7 +75,7 @@ func runScale(ctx context.Context, settings scaleSettings) (err error) {
 		return err
 	}
 	g.result.Bundles = settings.bundles
-	if g.result.Run, err = describe(ctx, env, cli, settings.command); err != nil {
+	if g.result.Run, err = describe(ctx, here, env, cli, settings.command); err != nil {
 		return err
 	}
 	for _, count := range settings.entries {

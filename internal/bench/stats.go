@@ -67,6 +67,17 @@ func (r contestResult) cells() []cell {
 	return cells
 }
 
+// rounds is how many a cell had.
+func (r contestResult) rounds(in cell) int {
+	rounds := 0
+	for _, one := range r.Samples {
+		if one.Cell == in {
+			rounds = max(rounds, one.Round+1)
+		}
+	}
+	return rounds
+}
+
 // contenders are those of a cell, in the order of allContenders.
 func (r contestResult) contenders(in cell) []string {
 	return slices.DeleteFunc(allContenders(), func(name string) bool {
