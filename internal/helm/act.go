@@ -296,11 +296,14 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	return written, err
 }
 
-// look asks once whether the objects of a record are ready.
+// look asks once whether the objects of a record are ready, the API server only of those
+// that it did not answer with when they were written.
 func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
-	built, err := o.client.Build(strings.NewReader(record.Manifest), false)
-	if err != nil {
-		return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
+	built := o.client.written
+	if built == nil {
+		if built, err = o.client.Build(strings.NewReader(record.Manifest), false); err != nil {
+			return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
+		}
 	}
 	return o.client.waiter.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }

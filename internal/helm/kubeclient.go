@@ -46,6 +46,8 @@ type kubeClient struct {
 	// created are the objects that this operation has made, in their order: what
 	// was there before is not among them, nor are hooks and namespaces.
 	created kube.ResourceList
+	// written are the objects of the release as the API server answered with them.
+	written kube.ResourceList
 	// gone are objects that an API server has said to be.
 	gone map[*resource.Info]bool
 }
@@ -74,6 +76,9 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		}
 	}
 	k.note(result.Created)
+	if len(objects) > 0 && !isHook(objects[0]) {
+		k.written = objects
+	}
 	return result, nil
 }
 
@@ -125,6 +130,7 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 		return &kube.Result{}, err
 	}
 	result, err := k.updateAll(original, target, force)
+	k.written = target
 	k.note(result.Created)
 	if err != nil {
 		return result, k.whole(err)

@@ -46,6 +46,8 @@ type recordDriver struct {
 	edit func(record *helmrelease.Release) error
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
+	// deleted are records that are gone.
+	deleted []string
 	// created says that a record was made, and was not there before, taken that there
 	// is a release of the name, which an install does not touch.
 	created, taken bool
@@ -90,6 +92,9 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 	err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		err = nil // It went with its namespace, if that was one of the objects.
+	}
+	if err == nil {
+		d.deleted = append(d.deleted, key)
 	}
 	return nil, err
 }

@@ -61,7 +61,7 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	if err == nil {
 		err = op.records.unread
 	}
-	if err == nil {
+	if err == nil && !slices.Contains(op.records.deleted, recordName(observed.Release, observed.Revision)) {
 		err = c.gone(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {

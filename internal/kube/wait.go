@@ -71,10 +71,13 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 	return v.keep(ctx, v.answered())
 }
 
-// Ready looks once and fails with a *NotReadyError if an object is not ready.
+// Ready looks once and fails with a *NotReadyError if an object is not ready. What the
+// API server answered when an object was written counts as for WaitReady.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	v := newVigil(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
-	v.look(ctx, v.pending)
+	if unseen := v.answered(); len(unseen) > 0 {
+		v.look(ctx, unseen)
+	}
 	return v.result(ctx)
 }
 
