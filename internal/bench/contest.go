@@ -109,9 +109,9 @@ func (c *contest) invite(ctx context.Context, cli string) (map[string]string, er
 			}
 			c.contenders = append(c.contenders, helmCLI{path: path})
 		case "helm-provider":
-			binary := os.Getenv("HELM_PROVIDER_BIN")
+			binary := os.Getenv(helmProviderVariable)
 			if binary == "" {
-				progress("HELM_PROVIDER_BIN is not set: terraform-provider-helm does not take part")
+				progress("%s is not set: terraform-provider-helm does not take part", helmProviderVariable)
 				continue
 			}
 			provider, err := newHelmProvider(ctx, cli, binary, filepath.Join(c.dir, "helm-provider"))

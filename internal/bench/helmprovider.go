@@ -14,7 +14,11 @@ import (
 	"strings"
 )
 
-const helmProviderAddress = "registry.terraform.io/hashicorp/helm"
+const (
+	helmProviderAddress = "registry.terraform.io/hashicorp/helm"
+	// helmProviderVariable names the binary.
+	helmProviderVariable = "HELM_PROVIDER_BIN"
+)
 
 // helmProvider is terraform-provider-helm, with one alias for each cluster.
 type helmProvider struct {
@@ -34,7 +38,7 @@ func newHelmProvider(ctx context.Context, cli, binary, dir string) (helmProvider
 		return helmProvider{}, err
 	}
 	if _, err := os.Stat(binary); err != nil {
-		return helmProvider{}, fmt.Errorf("looking for the binary that HELM_PROVIDER_BIN names: %w", err)
+		return helmProvider{}, fmt.Errorf("looking for the binary that %s names: %w", helmProviderVariable, err)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return helmProvider{}, fmt.Errorf("making a folder for terraform-provider-helm: %w", err)

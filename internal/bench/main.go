@@ -74,6 +74,9 @@ func contestCommand(ctx context.Context, args []string) error {
 	}
 	settings := contestSettings{rounds: *rounds, budget: *budget, contenders: strings.Split(*contenders, ","), raw: contestRaw}
 	settings.command = fmt.Sprintf("make bench ROUNDS=%d BUDGET=%s WORK=%s LATENCY=%s CONTENDERS=%s", *rounds, *budget, *objects, *latencies, *contenders)
+	if os.Getenv(helmProviderVariable) != "" {
+		settings.command += " " + helmProviderVariable + "=path"
+	}
 	if err := known(settings.contenders); err != nil {
 		return err
 	}

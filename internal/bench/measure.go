@@ -80,7 +80,14 @@ func (c command) run(ctx context.Context, look *looking) (time.Duration, error) 
 	err := process.Wait()
 	look.away(process.Process.Pid)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.args[0]), strings.Join(c.args[1:], " "), err, &output)
+		return 0, fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.args[0]), strings.Join(c.args[1:], " "), err, lastLines(output.String()))
 	}
 	return process.ProcessState.UserTime() + process.ProcessState.SystemTime(), nil
+}
+
+// lastLines are as much of an output as somebody reads.
+func lastLines(text string) string {
+	const enough = 60
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-enough):], "\n")
 }

@@ -29,9 +29,9 @@ func TestMeasure(t *testing.T) {
 
 func TestMeasureFailure(t *testing.T) {
 	t.Parallel()
-	_, err := measure(t.Context(), []command{{args: []string{"sh", "-c", "echo the reason >&2; exit 3"}, dir: t.TempDir()}})
+	_, err := measure(t.Context(), []command{{args: []string{"sh", "-c", "i=0; while [ $i -lt 99 ]; do i=$((i+1)); echo line $i; done; echo the reason >&2; exit 3"}, dir: t.TempDir()}})
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != 3 || !strings.Contains(err.Error(), "the reason") {
-		t.Errorf("got %v, want status 3 and what was printed", err)
+	if !ok || exit.ExitCode() != 3 || !strings.Contains(err.Error(), "the reason") || strings.Contains(err.Error(), "line 9\n") {
+		t.Errorf("got %v, want status 3 and what was printed last", err)
 	}
 }

@@ -133,8 +133,12 @@ func (g *growing) grow(ctx context.Context, count int) (err error) {
 		}
 		progress("%d clusters: %-26s %7.2f s, %7.2f s CPU, provider %4d MB", count, s.name, used.Seconds, used.CPU, used.Provider.Peak/megabyte)
 		g.result.Samples = append(g.result.Samples, scaleSample{Entries: count, Step: s.name, Usage: used})
+		// What was measured is kept whatever comes.
+		if err := save(g.settings.raw, g.result); err != nil {
+			return err
+		}
 	}
-	return save(g.settings.raw, g.result)
+	return nil
 }
 
 // An entry is one of the provider's clusters: a namespace of a control plane.

@@ -7,8 +7,12 @@ import (
 
 // scaleSection is what the page says about growth.
 func scaleSection(r scaleResult) (string, error) {
+	growth := ""
+	if fitted := r.growth(); len(fitted.rows) > 0 {
+		growth = fitted.String()
+	}
 	return fill("scale.md.tmpl", map[string]any{
-		"Bundles": r.Bundles, "Clusters": clusterCount, "Table": r.table().String(), "Growth": r.growth().String(),
+		"Bundles": r.Bundles, "Clusters": clusterCount, "Table": r.table().String(), "Growth": growth,
 		"Circumstances": r.Run.String(), "Command": r.Run.Command,
 	})
 }
