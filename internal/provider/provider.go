@@ -87,7 +87,8 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"parallelism": schema.Int64Attribute{
 				Optional:            true,
-				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16.",
+				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16. A deployment that only waits until its " +
+					"objects are ready makes room for another, up to four for each operation but the first.",
 				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"on_unreachable": schema.StringAttribute{
@@ -162,7 +163,7 @@ func clusterAttributes() map[string]schema.Attribute {
 		"insecure":                 schema.BoolAttribute{Optional: true, MarkdownDescription: "Do not verify the API server's certificate."},
 		"impersonate_user":         providerText("User to act as."),
 		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default no limit: API servers protect themselves, and no more than 64 requests are ever on their way to one cluster."},
-		"burst":                    schema.Int64Attribute{Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100."},
+		"burst":                    schema.Int64Attribute{Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100; without `qps` it has no meaning."},
 		"request_timeout":          schema.StringAttribute{Optional: true, MarkdownDescription: "Longest time for one request, such as `30s`, the default.", Validators: []validator.String{duration()}},
 
 		"labels":          texts("Labels that selectors match and templates see."),
