@@ -17,10 +17,10 @@ func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabili
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	done, err := e.slot(ctx)
+	slot, err := e.slot(ctx)
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	defer done()
+	defer slot.leave()
 	return cluster.Capabilities(ctx)
 }

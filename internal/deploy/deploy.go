@@ -4,10 +4,7 @@ package deploy
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -139,31 +136,4 @@ type Notice struct {
 	Cluster string
 	Bundle  string
 	Removed release.Removed
-}
-
-// slot waits for one of the operations that may be in flight.
-func (e *Engine) slot(ctx context.Context) (func(), error) {
-	if err := e.slots.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("not started: %w", err)
-	}
-	return sync.OnceFunc(func() { e.slots.Release(1) }), nil
-}
-
-// rest lets an operation give its slot back when it only waits, if not too many do: what
-// is left to do after that is little. over ends that.
-func (e *Engine) rest(done func()) (waiting func() bool, over func()) {
-	var rests atomic.Bool
-	waiting = func() bool {
-		if !rests.Load() && e.waiting.TryAcquire(1) {
-			rests.Store(true)
-			done()
-		}
-		return rests.Load()
-	}
-	over = func() {
-		if rests.Load() {
-			e.waiting.Release(1)
-		}
-	}
-	return waiting, over
 }

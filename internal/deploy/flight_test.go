@@ -76,6 +76,72 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 	})
 }
 
+// What only waits makes room, but not for all there is.
+func TestWaitingMakesRoom(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		parallelism, most int
+		fails             error // of the first rollout of each
+		took              time.Duration
+	}{
+		"one at a time":         {parallelism: 1, most: 1, took: 12 * 10 * time.Second},
+		"two and four":          {parallelism: 2, most: 6, took: 2 * 10 * time.Second},
+		"all":                   {parallelism: 4, most: 12, took: 10 * time.Second},
+		"and the next try does": {parallelism: 4, most: 12, fails: &status.BusyError{}, took: 2 * 10 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const count = 12
+				clusters, asked := newFleet("c1"), request(nil)
+				asked.Settings.Timeout = time.Hour
+				for i := range count {
+					asked.Write = append(asked.Write, deployment("c1", fmt.Sprintf("b%d", i), "v1-a"))
+				}
+				var (
+					mu        sync.Mutex
+					now, most int
+					tried     = map[string]bool{}
+				)
+				clusters["c1"].rollout = func(_ context.Context, key string) error {
+					mu.Lock()
+					now++
+					most = max(most, now)
+					again := tried[key]
+					tried[key] = true
+					mu.Unlock()
+					time.Sleep(10 * time.Second)
+					mu.Lock()
+					defer mu.Unlock()
+					now--
+					if again {
+						return nil
+					}
+					return test.fails
+				}
+				engine := deploy.New(clusters.connect, test.parallelism)
+				began := time.Now()
+				expectNoFailures(t, engine.Apply(t.Context(), asked).Failures)
+				if most != test.most {
+					t.Errorf("%d rollouts were waited for at once, want %d", most, test.most)
+				}
+				if took := time.Since(began).Truncate(10 * time.Second); took != test.took {
+					t.Errorf("took %s, want %s", took, test.took)
+				}
+				// All room is given back.
+				asked.Remove, asked.Write = nil, nil
+				expectNoFailures(t, engine.Apply(t.Context(), asked).Failures)
+				for range test.parallelism {
+					if got := engine.Snapshots(t.Context(), []string{"c1"}); len(got) != 1 {
+						t.Error("nothing can be in flight any more")
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestParallelismOfNothingIsOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

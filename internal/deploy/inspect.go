@@ -72,11 +72,11 @@ func (e *Engine) inspect(ctx context.Context, cluster Cluster, look map[Key]rele
 }
 
 func (e *Engine) inspectAll(ctx context.Context, cluster Cluster, inspections []release.Inspection) ([]release.Finding, error) {
-	done, err := e.slot(ctx)
+	slot, err := e.slot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer slot.leave()
 	return cluster.Inspect(ctx, inspections)
 }
 

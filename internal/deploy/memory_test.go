@@ -43,6 +43,8 @@ type memory struct {
 	objects  map[string]string // key to the release that holds it
 	notReady map[string]error  // by release
 	broken   map[string]error  // what Write leaves a failed revision and this error of
+	// rollout is what a write waits for when everything is written.
+	rollout func(ctx context.Context, key string) error
 	// found is what the objects of a release are like, where it is not that all are
 	// ready but those of notReady.
 	found map[string]func(release.Inspection) release.Finding
@@ -150,6 +152,12 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	key := release.Key(d.Namespace, d.Release)
 	if err := m.begin(ctx, action.String(), key); err != nil {
 		return release.Written{}, err
+	}
+	if m.rollout != nil {
+		w.Waiting()
+		if err := m.rollout(ctx, key); err != nil {
+			return release.Written{}, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -81,10 +81,10 @@ func (v *visit) sweep(ctx context.Context, d target.Deployment) {
 		if v.claimed()[release.Key(stray.Namespace, stray.Release)] {
 			continue
 		}
-		done, err := v.engine.slot(ctx)
+		slot, err := v.engine.slot(ctx)
 		if err == nil {
 			err = v.removeStray(ctx, key, stray, spare)
-			done()
+			slot.leave()
 		}
 		if err != nil {
 			v.results.failed(key, "removing what a move left behind", err, &record)

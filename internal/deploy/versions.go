@@ -19,10 +19,10 @@ func (e *Engine) versions(ctx context.Context, name string, references []target.
 	if err != nil {
 		return nil, err
 	}
-	done, err := e.slot(ctx)
+	slot, err := e.slot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer slot.leave()
 	return cluster.Versions(ctx, references)
 }

@@ -112,11 +112,11 @@ func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapsh
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	done, err := e.slot(ctx)
+	slot, err := e.slot(ctx)
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	defer done()
+	defer slot.leave()
 	snapshot, err := cluster.Look(ctx)
 	return cluster, snapshot, err
 }
@@ -130,12 +130,12 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	// Both can wait for the plan of another target, which may need a slot.
 	contested := v.isContested(ctx, d, observed)
 	leavesOld := moved && v.isHandedOver(ctx, key.Cluster, prior)
-	done, err := v.engine.slot(ctx)
+	slot, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
 		return nil
 	}
-	defer done()
+	defer slot.leave()
 
 	d, err = v.pinned(ctx, d)
 	if err != nil {
@@ -153,14 +153,14 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
-	var over func()
-	write.Waiting, over = v.engine.rest(done)
-	defer over()
+	write.Waiting = slot.rest
 	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
 	if planned, promised := v.request.Planned[key]; err == nil && promised && !writes(action) && !maps.Equal(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.
 		action = release.Upgrade
-		written, err = v.seen.cluster.Write(ctx, action, d, &written.Observed, write)
+		if err = slot.resume(ctx); err == nil {
+			written, err = v.seen.cluster.Write(ctx, action, d, &written.Observed, write)
+		}
 	}
 	if err != nil {
 		v.results.failed(key, action.Doing(), err, v.truth(ctx, d, prior, moved))
@@ -172,7 +172,11 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	}
 	v.results.wrote(key, sighted{observed: written.Observed, stores: writes(action)})
 	if moved && !leavesOld {
-		if err := v.removeOld(ctx, key, prior, mark, written); err != nil {
+		err := slot.resume(ctx)
+		if err == nil {
+			err = v.removeOld(ctx, key, prior, mark, written)
+		}
+		if err != nil {
 			// Under its old name the deployment counts as still to be moved, and
 			// the next apply takes up where this one stopped.
 			record.Release, record.Namespace, record.State = prior.Release, prior.Namespace, status.ErrApplied
@@ -274,12 +278,12 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		v.results.handedOver(key) // Should nobody take it, a refresh finds it again.
 		return true
 	}
-	done, err := v.engine.slot(ctx)
+	slot, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, doing, err)
 		return false
 	}
-	defer done()
+	defer slot.leave()
 	// The record is read again right before it is removed: another instance
 	// may have taken the release over since the cluster was looked at.
 	observed, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -28,6 +29,8 @@ type Charts struct {
 
 	charts    sync.Map // chartKey -> *chart.Chart
 	mentioned sync.Map // chartKey -> mentions
+
+	kept atomic.Int64 // bytes of records that clients keep
 }
 
 // chartKey names everything of a deployment that its chart depends on.

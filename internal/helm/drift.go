@@ -241,9 +241,9 @@ type recordChart struct {
 	} `json:"metadata"`
 }
 
-// keptBytes is how much of what was just written is kept, on one cluster, so that it
-// need not be read again to look at its objects.
-const keptBytes = 1 << 20
+// keptBytes is how much of what was just written is kept, on all clusters together, so
+// that it need not be read again to look at its objects.
+const keptBytes = 16 << 20
 
 // keep keeps what a record holds until its objects are looked at.
 func (c *Client) keep(written *helmrelease.Release) {
@@ -253,13 +253,15 @@ func (c *Client) keep(written *helmrelease.Release) {
 		kept.Hooks = append(kept.Hooks, recordHook{Manifest: hook.Manifest})
 	}
 	size := kept.size()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.keptSize+size > keptBytes {
+	if c.charts.kept.Add(size) > keptBytes {
+		c.charts.kept.Add(-size)
 		return
 	}
-	c.keptSize += size
-	c.kept[written.Namespace+"/"+recordName(written.Name, written.Version)] = kept
+	key := written.Namespace + "/" + recordName(written.Name, written.Version)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.charts.kept.Add(-c.kept[key].size())
+	c.kept[key] = kept
 }
 
 // discover reads the kinds of the cluster ahead of their use, unless that was done.
@@ -284,17 +286,17 @@ func (c *Client) drop(records []release.Observed) {
 	defer c.mu.Unlock()
 	for _, observed := range records {
 		key := recordKey(observed)
-		c.keptSize -= c.kept[key].size()
+		c.charts.kept.Add(-c.kept[key].size())
 		delete(c.kept, key)
 	}
 }
 
-func (r record) size() int {
+func (r record) size() int64 {
 	size := len(r.Manifest)
 	for _, hook := range r.Hooks {
 		size += len(hook.Manifest)
 	}
-	return size
+	return int64(size)
 }
 
 // decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,

@@ -67,8 +67,7 @@ type Client struct {
 	// seen are the newest records that were ever listed.
 	seen map[string]release.Observed
 	// kept are records of this process whose objects have not been looked at since.
-	kept     map[string]record
-	keptSize int
+	kept map[string]record
 
 	// namespaces are those that were there a moment ago.
 	namespaces sync.Map

@@ -121,6 +121,7 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 // and then removes those that it no longer has. What is live comes from a few lists; how
 // an object is changed, and that one without a change is left alone, is Helm's.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	k.ahead.forget()
 	if !force { // To replace an object takes its version of that moment.
 		k.ahead.know(k.waiter.Live(k.ctx, slices.Concat(target, original.Difference(target))))
 	}

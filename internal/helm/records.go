@@ -198,7 +198,9 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 	}
 	full, err := d.Get(recordName(record.Name, record.Version))
 	if err != nil {
-		d.unread = err
+		if !errors.Is(err, driver.ErrReleaseNotFound) {
+			d.unread = err
+		}
 		return err
 	}
 	return d.put(record, full)

@@ -86,10 +86,10 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				NestedObject: schema.NestedAttributeObject{Attributes: registryAttributes()},
 			},
 			"parallelism": schema.Int64Attribute{
-				Optional:            true,
+				Optional: true,
 				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16. A deployment that only waits until its " +
 					"objects are ready makes room for another, up to four for each operation but the first.",
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"on_unreachable": schema.StringAttribute{
 				Optional: true,
