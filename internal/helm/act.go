@@ -305,7 +305,7 @@ func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs 
 			return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
 		}
 	}
-	return o.client.waiter.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
+	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
 // replacesDrift says whether objects that cannot be changed back are replaced.

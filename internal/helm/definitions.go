@@ -118,7 +118,7 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
 	defer cancel()
-	if err := r.op.client.waiter.WaitReady(ctx, built, release.Readiness{}); err != nil {
+	if err := r.op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	r.client.forgetCapabilities()

@@ -57,7 +57,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 		}
 		looked, objects, places = append(looked, releases[i]), append(objects, manifest.objects), append(places, i)
 	}
-	for i, finding := range c.waiter.Inspect(ctx, looked, objects) {
+	for i, finding := range c.objects.Inspect(ctx, looked, objects) {
 		findings[places[i]] = finding
 	}
 	return findings, nil
@@ -93,7 +93,7 @@ func (c *Client) await(ctx context.Context, of release.Inspection) (release.Find
 	if read[0].err != nil {
 		return release.Finding{}, read[0].err
 	}
-	return c.waiter.Await(ctx, of, read[0].objects)
+	return c.objects.Await(ctx, of, read[0].objects)
 }
 
 const (

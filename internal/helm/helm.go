@@ -33,14 +33,14 @@ const fieldManager = "terraform-provider-fleet"
 //nolint:gochecknoglobals // guards Helm's own global, which must not be written twice while others read it
 var setFieldManager = sync.OnceFunc(func() { kube.ManagedFieldsManager = fieldManager })
 
-// Waiter waits for objects on one cluster.
-type Waiter interface {
-	// WaitReady returns when all objects that count are ready.
-	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
-	// Ready looks once and fails with what WaitReady would fail with now.
-	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
-	// WaitGone returns when none of the objects is there any more.
-	WaitGone(ctx context.Context, objects []*resource.Info) error
+// Objects reads the objects of one cluster and waits for them.
+type Objects interface {
+	Reader
+	Waiter
+}
+
+// Reader reads objects.
+type Reader interface {
 	// Live reads objects and answers those that are there and those that are not. What
 	// could not be read is in neither.
 	Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
@@ -49,6 +49,16 @@ type Waiter interface {
 	// Inspect compares live objects with those of releases, and answers a finding for
 	// each release in their order.
 	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
+}
+
+// Waiter waits for objects.
+type Waiter interface {
+	// WaitReady returns when all objects that count are ready.
+	WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
+	// Ready looks once and fails with what WaitReady would fail with now.
+	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
+	// WaitGone returns when none of the objects is there any more.
+	WaitGone(ctx context.Context, objects []*resource.Info) error
 	// Await waits until the objects of a release are ready or ctx ends, and tells what
 	// is missing or not ready then. It can return earlier with the like.
 	Await(ctx context.Context, of release.Inspection, objects []*unstructured.Unstructured) (release.Finding, error)
@@ -59,7 +69,7 @@ type Waiter interface {
 type Client struct {
 	getter  genericclioptions.RESTClientGetter
 	factory kube.Factory
-	waiter  Waiter
+	objects Objects
 	charts  *Charts
 
 	mu    sync.Mutex
@@ -75,9 +85,9 @@ type Client struct {
 }
 
 // New makes a client of a cluster's connection. It dials nothing.
-func New(getter genericclioptions.RESTClientGetter, waiter Waiter, charts *Charts) *Client {
+func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *Charts) *Client {
 	setFieldManager()
-	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), waiter: waiter, charts: charts, seen: map[string]release.Observed{}, kept: map[string]record{}}
+	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, seen: map[string]release.Observed{}, kept: map[string]record{}}
 }
 
 // forgetCapabilities makes the next operation read them again, after an
@@ -128,12 +138,12 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		return nil, err
 	}
 	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace)), secrets: metadata}
-	noted, ahead := &requests{}, &lookahead{existing: c.waiter.Existing}
+	noted, ahead := &requests{}, &lookahead{existing: c.objects.Existing}
 	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, ctx: ctx}
 	client := &kubeClient{
 		Client:    &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
 		ctx:       ctx,
-		waiter:    c.waiter,
+		objects:   c.objects,
 		requests:  noted,
 		ahead:     ahead,
 		gone:      map[*resource.Info]bool{},

@@ -28,7 +28,7 @@ type kubeClient struct {
 	*kube.Client
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client lives for one operation
 	ctx      context.Context
-	waiter   Waiter
+	objects  Objects
 	requests *requests
 	ahead    *lookahead
 	// release is the one that is written, as release.Key.
@@ -123,7 +123,7 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	k.ahead.forget()
 	if !force { // To replace an object takes its version of that moment.
-		k.ahead.know(k.waiter.Live(k.ctx, slices.Concat(target, original.Difference(target))))
+		k.ahead.know(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
 	}
 	defer k.ahead.forget()
 	original, err := k.withoutTaken(original, target)
@@ -256,7 +256,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
 	k.waiting()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.waiter.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
+		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
 }
 
@@ -264,7 +264,7 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
 	k.waiting()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.waiter.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
+		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})
 }
 
@@ -278,7 +278,7 @@ func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) er
 	if len(left) == 0 {
 		return nil
 	}
-	return k.waiter.WaitGone(ctx, left)
+	return k.objects.WaitGone(ctx, left)
 }
 
 func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) error) error {

@@ -167,7 +167,7 @@ func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Inter
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := op.client.waiter.WaitGone(ctx, gone); err != nil {
+	if err := op.client.objects.WaitGone(ctx, gone); err != nil {
 		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
 	}
 	return nil

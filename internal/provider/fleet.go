@@ -191,7 +191,7 @@ type clusterClient struct {
 
 var (
 	_ deploy.Cluster = (*clusterClient)(nil)
-	_ helm.Waiter    = (*kube.Client)(nil)
+	_ helm.Objects   = (*kube.Client)(nil)
 )
 
 func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
