@@ -21,6 +21,6 @@ func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabili
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	defer slot.leave()
+	defer slot.Pause()
 	return cluster.Capabilities(ctx)
 }

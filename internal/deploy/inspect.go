@@ -76,7 +76,7 @@ func (e *Engine) inspectAll(ctx context.Context, cluster Cluster, inspections []
 	if err != nil {
 		return nil, err
 	}
-	defer slot.leave()
+	defer slot.Pause()
 	return cluster.Inspect(ctx, inspections)
 }
 

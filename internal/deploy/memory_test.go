@@ -154,7 +154,7 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 		return release.Written{}, err
 	}
 	if m.rollout != nil {
-		w.Waiting()
+		w.Turn.Rest()
 		if err := m.rollout(ctx, key); err != nil {
 			return release.Written{}, err
 		}

@@ -84,7 +84,7 @@ func (v *visit) sweep(ctx context.Context, d target.Deployment) {
 		slot, err := v.engine.slot(ctx)
 		if err == nil {
 			err = v.removeStray(ctx, key, stray, spare)
-			slot.leave()
+			slot.Pause()
 		}
 		if err != nil {
 			v.results.failed(key, "removing what a move left behind", err, &record)

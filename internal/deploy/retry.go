@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -83,13 +82,7 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
-	var rests atomic.Bool
-	waiting := w.Waiting
-	w.Waiting = func() bool {
-		rests.Store(waiting())
-		return rests.Load()
-	}
-	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), rests: rests.Load}, func() (release.Written, error) {
+	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Turn}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
@@ -146,8 +139,28 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 type attempts struct {
 	limit         time.Duration
 	bundle, doing string
-	// rests says, where that can be, that the operation has given its slot back.
-	rests func() bool
+	// turn is the operation's if it can rest, else it holds one of the slots.
+	turn release.Turn
+}
+
+// pause makes room for others until resume.
+func (a attempts) pause(slots *semaphore.Weighted) {
+	if a.turn == nil {
+		slots.Release(1)
+		return
+	}
+	a.turn.Pause()
+}
+
+// resume takes room again. It has to be had even if the run is over: the caller gives it
+// back.
+func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
+	ctx = context.WithoutCancel(ctx)
+	if a.turn == nil {
+		_ = slots.Acquire(ctx, 1)
+		return
+	}
+	_ = a.turn.Resume(ctx)
 }
 
 // retry repeats an operation until it succeeds, fails for good, or its time is
@@ -160,8 +173,7 @@ func retry[T any](ctx context.Context, p persistent, of attempts, operation back
 	pausing := false
 	resume := func() {
 		if pausing {
-			// It has to be had again even if the run is over: the caller gives it back.
-			_ = p.slots.Acquire(context.WithoutCancel(ctx), 1)
+			of.resume(ctx, p.slots)
 			pausing = false
 		}
 	}
@@ -176,10 +188,8 @@ func retry[T any](ctx context.Context, p persistent, of attempts, operation back
 		for _, notify := range p.notify {
 			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
 		}
-		if of.rests == nil || !of.rests() {
-			p.slots.Release(1)
-			pausing = true
-		}
+		of.pause(p.slots)
+		pausing = true
 	}))
 	if err == nil {
 		return result, nil

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
+
+var _ release.Turn = (*slot)(nil)
 
 // slot is the right of one operation to be in flight, or to wait beside those that are.
 type slot struct {
@@ -31,9 +35,9 @@ func (e *Engine) slot(ctx context.Context) (*slot, error) {
 	return &slot{engine: e, held: inFlight}, nil
 }
 
-// rest makes room for another operation while this one only waits, unless too many do,
+// Rest makes room for another operation while this one only waits, unless too many do,
 // and says whether it has. What is left to do after that is little and needs no room.
-func (s *slot) rest() bool {
+func (s *slot) Rest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == inFlight && s.engine.waiting.TryAcquire(1) {
@@ -43,8 +47,8 @@ func (s *slot) rest() bool {
 	return s.held == waiting
 }
 
-// resume is in flight again, for more than that little.
-func (s *slot) resume(ctx context.Context) error {
+// Resume is in flight again, for more than that little.
+func (s *slot) Resume(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == inFlight {
@@ -53,13 +57,15 @@ func (s *slot) resume(ctx context.Context) error {
 	if err := s.engine.slots.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("not continued: %w", err)
 	}
+	if s.held == waiting {
+		s.engine.waiting.Release(1)
+	}
 	s.held = inFlight
-	s.engine.waiting.Release(1)
 	return nil
 }
 
-// leave gives back what is held.
-func (s *slot) leave() {
+// Pause gives back what is held.
+func (s *slot) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.held {

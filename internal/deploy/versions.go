@@ -23,6 +23,6 @@ func (e *Engine) versions(ctx context.Context, name string, references []target.
 	if err != nil {
 		return nil, err
 	}
-	defer slot.leave()
+	defer slot.Pause()
 	return cluster.Versions(ctx, references)
 }

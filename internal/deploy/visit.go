@@ -116,7 +116,7 @@ func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapsh
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	defer slot.leave()
+	defer slot.Pause()
 	snapshot, err := cluster.Look(ctx)
 	return cluster, snapshot, err
 }
@@ -135,7 +135,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		v.results.untouched(key, "deploying", err)
 		return nil
 	}
-	defer slot.leave()
+	defer slot.Pause()
 
 	d, err = v.pinned(ctx, d)
 	if err != nil {
@@ -153,12 +153,12 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	write := v.request.Settings.write(d, mark)
 	// What moves takes its own objects along.
 	write.TakeOwnership = write.TakeOwnership || moved
-	write.Waiting = slot.rest
+	write.Turn = slot
 	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
 	if planned, promised := v.request.Planned[key]; err == nil && promised && !writes(action) && !maps.Equal(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.
 		action = release.Upgrade
-		if err = slot.resume(ctx); err == nil {
+		if err = slot.Resume(ctx); err == nil {
 			written, err = v.seen.cluster.Write(ctx, action, d, &written.Observed, write)
 		}
 	}
@@ -172,7 +172,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	}
 	v.results.wrote(key, sighted{observed: written.Observed, stores: writes(action)})
 	if moved && !leavesOld {
-		err := slot.resume(ctx)
+		err := slot.Resume(ctx)
 		if err == nil {
 			err = v.removeOld(ctx, key, prior, mark, written)
 		}
@@ -283,7 +283,7 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		v.results.untouched(key, doing, err)
 		return false
 	}
-	defer slot.leave()
+	defer slot.Pause()
 	// The record is read again right before it is removed: another instance
 	// may have taken the release over since the cluster was looked at.
 	observed, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)

@@ -41,15 +41,15 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
-	if w.Waiting != nil {
-		op.client.waiting = w.Waiting
+	if w.Turn != nil && !helmOptions(d).Atomic { // What is atomic may have all of it to write again.
+		op.client.rest = w.Turn.Rest
 	}
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
 	if observed != nil {
 		revision = observed.Revision
 	}
-	op.records.unrecorded, op.records.newest = observed == nil, revision
+	op.records.newest = revision
 	if action != release.Keep && action != release.Adopt {
 		if err := c.prepareNamespace(ctx, d, w.Mark, observed); err != nil {
 			return release.Written{}, err

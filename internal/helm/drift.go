@@ -40,11 +40,11 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	var discovering sync.WaitGroup
 	discovering.Go(c.discover)
 	read, err := c.manifests(ctx, observed)
+	discovering.Wait()
 	if err != nil {
 		return nil, err
 	}
 	defer c.drop(observed)
-	discovering.Wait()
 	findings := make([]release.Finding, len(releases))
 	var (
 		looked  []release.Inspection
@@ -253,15 +253,15 @@ func (c *Client) keep(written *helmrelease.Release) {
 		kept.Hooks = append(kept.Hooks, recordHook{Manifest: hook.Manifest})
 	}
 	size := kept.size()
-	if c.charts.kept.Add(size) > keptBytes {
-		c.charts.kept.Add(-size)
-		return
-	}
 	key := written.Namespace + "/" + recordName(written.Name, written.Version)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.charts.kept.Add(-c.kept[key].size())
+	c.charts.kept.Add(size - c.kept[key].size())
 	c.kept[key] = kept
+	if c.charts.kept.Load() > keptBytes {
+		c.charts.kept.Add(-size)
+		delete(c.kept, key)
+	}
 }
 
 // discover reads the kinds of the cluster ahead of their use, unless that was done.

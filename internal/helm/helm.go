@@ -147,7 +147,8 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		requests:  noted,
 		ahead:     ahead,
 		gone:      map[*resource.Info]bool{},
-		waiting:   func() bool { return false },
+		targets:   map[*resource.Info]bool{},
+		rest:      func() bool { return false },
 		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return c.renew(getter) },
 	}

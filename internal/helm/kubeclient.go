@@ -35,8 +35,8 @@ type kubeClient struct {
 	release string
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
-	// waiting is told when nothing is left but to wait.
-	waiting func() bool
+	// rest is told when nothing is left but to wait.
+	rest func() bool
 	// validated says that the API server checks fields itself.
 	validated bool
 	// renew makes another factory, in place of one that keeps a failure.
@@ -46,7 +46,10 @@ type kubeClient struct {
 	// created are the objects that this operation has made, in their order: what
 	// was there before is not among them, nor are hooks and namespaces.
 	created kube.ResourceList
-	// written are the objects of the release as the API server answered with them.
+	// targets are objects that were read to be written.
+	targets map[*resource.Info]bool
+	// written are the objects of the release, its hooks and crds/ aside, as the API server
+	// answered with them.
 	written kube.ResourceList
 	// gone are objects that an API server has said to be.
 	gone map[*resource.Info]bool
@@ -76,19 +79,25 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		}
 	}
 	k.note(result.Created)
-	if len(objects) > 0 && !isHook(objects[0]) {
+	if len(objects) > 0 && k.targets[objects[0]] && !isHook(objects[0]) {
 		k.written = objects
 	}
 	return result, nil
 }
 
-// kinds cuts a list where the kind changes. Those of one kind do not need each other.
+// kinds cuts a list where the kind changes: those of one kind do not need each other. An
+// object that a manifest has twice comes twice, one after the other.
 func kinds(objects kube.ResourceList) []kube.ResourceList {
-	var runs []kube.ResourceList
+	var (
+		runs []kube.ResourceList
+		seen map[string]bool
+	)
 	for i, object := range objects {
-		if i == 0 || objects[i-1].Mapping.GroupVersionKind != object.Mapping.GroupVersionKind {
-			runs = append(runs, nil)
+		key := release.Key(object.Namespace, object.Name)
+		if i == 0 || objects[i-1].Mapping.GroupVersionKind != object.Mapping.GroupVersionKind || seen[key] {
+			runs, seen = append(runs, nil), map[string]bool{}
 		}
+		seen[key] = true
 		runs[len(runs)-1] = append(runs[len(runs)-1], object)
 	}
 	return runs
@@ -145,39 +154,49 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	return result, k.whole(nil)
 }
 
-// updateAll updates what can be, as Helm does. An object that cannot be made ends it.
+// updateAll updates what can be, as Helm does. An object that cannot be read or made ends
+// it.
 func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (*kube.Result, error) {
 	var (
 		mu     sync.Mutex
 		result = &kube.Result{}
-		failed []string
+		failed []error
 	)
 	for _, same := range kinds(target) {
-		unmade := false
+		stops := false
 		errs := each(same, func(object *resource.Info) error {
 			var before kube.ResourceList
 			if found := original.Get(object); found != nil {
 				before = kube.ResourceList{found}
 			}
 			done, err := k.Client.UpdateThreeWayMerge(before, kube.ResourceList{object}, force)
+			k.ahead.made(object)
 			mu.Lock()
 			defer mu.Unlock()
 			result.Created = append(result.Created, done.Created...)
 			result.Updated = append(result.Updated, done.Updated...)
-			unmade = unmade || err != nil && len(done.Created) > 0
+			// Helm names an object here that it tried to change, and goes on then.
+			stops = stops || err != nil && len(done.Updated) == 0
 			return err
 		})
-		for _, err := range errs {
-			failed = append(failed, err.Error())
-		}
-		if unmade {
+		failed = append(failed, errs...)
+		if stops {
 			break
 		}
 	}
-	if len(failed) > 0 {
-		return result, errors.New(strings.Join(failed, " && "))
+	return result, joined(failed)
+}
+
+// joined is one error in the words in which Helm joins several.
+func joined(errs []error) error {
+	if len(errs) == 0 {
+		return nil
 	}
-	return result, nil
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return &redactedError{text: strings.Join(texts, " && "), err: errors.Join(errs...)}
 }
 
 // DeleteWithPropagationPolicy deletes objects, those of one kind at once. Of what an API
@@ -254,7 +273,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	k.waiting()
+	k.makeRoom()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
@@ -262,10 +281,18 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	k.waiting()
+	k.makeRoom()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})
+}
+
+// makeRoom is called ahead of a wait. There is one for crds/ too, before anything of the
+// release is written.
+func (k *kubeClient) makeRoom() {
+	if k.written != nil {
+		k.rest()
+	}
 }
 
 // WaitForDelete waits until all objects are gone.

@@ -54,6 +54,14 @@ func (l *lookahead) know(found map[*resource.Info]*unstructured.Unstructured, ab
 	l.learn(found, absent)
 }
 
+// made leaves the next question about an object to the API server. That it was made does
+// not show in the path of the request.
+func (l *lookahead) made(object *resource.Info) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.answers, pathOf(object))
+}
+
 // forget leaves the next question to the API server.
 func (l *lookahead) forget() { l.know(nil, nil) }
 

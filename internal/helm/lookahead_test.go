@@ -83,6 +83,13 @@ func TestLookahead(t *testing.T) {
 			},
 			requests: []string{"GET a", "GET a", "PATCH a", "GET a", "GET b"}, answers: []int{200, 200, 0, 0, 404}, asked: 1,
 		},
+		"made": {
+			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
+				l.know(s.existing(context.Background(), objects))
+				l.made(objects[1])
+			},
+			requests: []string{"GET b", "GET a"}, answers: []int{0, 200}, asked: 1,
+		},
 		"forgotten": {
 			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
 				l.know(s.existing(context.Background(), objects))

@@ -28,14 +28,13 @@ type recordDriver struct {
 	*driver.Secrets
 	// secrets reads their metadata and deletes them.
 	secrets metadata.ResourceInterface
-	// unrecorded says that there was no record when the cluster was looked at, so that
-	// there is none to be read; should one have appeared, the first cannot be made.
-	unrecorded bool
-	// newest is the revision that was the newest then, 0 if that is not known.
+	// newest is the revision that was the newest when the cluster was looked at, 0 if
+	// there was none.
 	newest int
 	// history are the records, the newest with what it holds, as long as nothing was
-	// written.
+	// written. isRead tells that from nothing.
 	history []*helmrelease.Release
+	isRead  bool
 	// until is when the time of the operation is over.
 	until time.Time
 	// hold refuses to delete records while it returns an error. Helm deletes
@@ -62,7 +61,7 @@ type recordDriver struct {
 
 // Create makes a record.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
-	d.history = nil
+	d.history, d.isRead = nil, false
 	if err := d.Secrets.Create(key, record); err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 			return nil, fmt.Errorf("keeping the release record %s: %w", key, err)
 		}
 	}
-	d.history = nil
+	d.history, d.isRead = nil, false
 	err := d.secrets.Delete(context.WithoutCancel(d.ctx), key, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		err = nil // It went with its namespace, if that was one of the objects.
@@ -103,7 +102,7 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 // again: a record that cannot be written makes a release that works look as if its
 // operation had been cut short.
 func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
-	d.history = nil
+	d.history, d.isRead = nil, false
 	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
 		err := d.Secrets.Update(key, record)
 		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
@@ -122,29 +121,43 @@ func isTaken(records []*helmrelease.Release) bool {
 }
 
 // Query reads the records of a release, the older ones without what they hold: a
-// record has the whole chart in it, and Helm reads all of them, some twice.
+// record has the whole chart in it, and Helm reads all of them, some twice. Those of a
+// status are complete, as Helm may write them again.
 func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
-	name, status := labels[labelName], labels[labelStatus]
-	if d.unrecorded && !d.created {
-		return nil, driver.ErrReleaseNotFound
+	records, err := d.query(labels[labelName], labels[labelStatus])
+	if err == nil {
+		return records, nil
 	}
-	if d.history == nil {
+	d.history, d.isRead = nil, false
+	if !errors.Is(err, driver.ErrReleaseNotFound) {
+		d.unread = err
+	}
+	return nil, err
+}
+
+func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error) {
+	if !d.isRead {
 		if err := d.read(name); err != nil {
-			if !errors.Is(err, driver.ErrReleaseNotFound) {
-				d.unread = err
-			}
 			return nil, err
 		}
-		d.taken = len(d.history) > 0 && isTaken(d.history)
+		d.isRead, d.taken = true, len(d.history) > 0 && isTaken(d.history)
 	}
-	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool {
-		return status != "" && record.Info.Status.String() != status
-	})
+	if len(d.history) == 0 {
+		return nil, driver.ErrReleaseNotFound
+	}
+	if status == "" {
+		return slices.Clone(d.history), d.fill(slices.MaxFunc(d.history, byRevision))
+	}
+	records := slices.DeleteFunc(slices.Clone(d.history), func(record *helmrelease.Release) bool { return record.Info.Status.String() != status })
+	for _, record := range records {
+		if err := d.fill(record); err != nil {
+			return nil, err
+		}
+	}
 	if len(records) == 0 {
 		return nil, driver.ErrReleaseNotFound
 	}
-	// Of those that were deployed before, Helm takes the newest for what there is.
-	return records, d.fill(slices.MaxFunc(records, byRevision))
+	return records, nil
 }
 
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
@@ -172,20 +185,22 @@ func (d *recordDriver) read(name string) error {
 	if err := reading.Wait(); err != nil {
 		return fmt.Errorf("listing the records of release %s: %w", name, err)
 	}
+	d.history = nil
 	for i := range list.Items {
 		item := &list.Items[i]
 		seen := observe(item)
-		record := &helmrelease.Release{Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels, Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)}}
-		d.history = append(d.history, record)
+		d.history = append(d.history, &helmrelease.Release{
+			Name: name, Namespace: item.Namespace, Version: seen.Revision, Labels: item.Labels, Info: &helmrelease.Info{Status: helmrelease.Status(seen.Status)},
+		})
 	}
 	if len(d.history) == 0 {
-		return driver.ErrReleaseNotFound
-	}
-	last := slices.MaxFunc(d.history, byRevision)
-	if last.Version != d.newest || newest == nil && unread == nil {
 		return nil
 	}
-	if unread != nil {
+	last := slices.MaxFunc(d.history, byRevision)
+	switch {
+	case last.Version != d.newest:
+		return nil
+	case unread != nil:
 		return unread
 	}
 	return d.put(last, newest)
@@ -198,9 +213,6 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 	}
 	full, err := d.Get(recordName(record.Name, record.Version))
 	if err != nil {
-		if !errors.Is(err, driver.ErrReleaseNotFound) {
-			d.unread = err
-		}
 		return err
 	}
 	return d.put(record, full)
@@ -209,14 +221,12 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 // put completes a record.
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All of them, as in what Helm lists.
+	d.learn(full.Manifest)
+	if d.edit != nil {
+		if err := d.edit(full); err != nil {
+			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
+		}
+	}
 	*record = *full
-	d.learn(record.Manifest)
-	if d.edit == nil {
-		return nil
-	}
-	if err := d.edit(record); err != nil {
-		d.unread = fmt.Errorf("reading the manifest of release %s: %w", record.Name, err)
-		return d.unread
-	}
 	return nil
 }

@@ -154,6 +154,9 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
 	if err == nil && isTarget {
 		k.ahead.expect(built)
+		for _, object := range built {
+			k.targets[object] = true
+		}
 	}
 	if err == nil || !validate {
 		return built, err

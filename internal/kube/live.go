@@ -14,7 +14,11 @@ import (
 )
 
 // managedByHelm is on every object that Helm has written.
-const managedByHelm = "app.kubernetes.io/managed-by=Helm"
+const (
+	managedLabel  = "app.kubernetes.io/managed-by"
+	managedBy     = "Helm"
+	managedByHelm = managedLabel + "=" + managedBy
+)
 
 // group is what one list can answer for.
 type group struct {
@@ -115,7 +119,7 @@ func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, reque
 		if ctx.Err() != nil {
 			return sight{err: context.Cause(ctx)}
 		}
-		got, err := c.get(ctx, object)
+		got, err := c.get(ctx, object, key.depth)
 		if isUnreachable(err) {
 			stop(err)
 		}
@@ -155,8 +159,16 @@ func namesOf(objects []*resource.Info) []string {
 }
 
 // get reads one object, nil when it does not exist.
-func (c *Client) get(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
-	got, err := c.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+func (c *Client) get(ctx context.Context, object *resource.Info, depth depth) (*unstructured.Unstructured, error) {
+	var (
+		got *unstructured.Unstructured
+		err error
+	)
+	if depth == onlyMetadata {
+		got, err = c.getMetadata(ctx, object)
+	} else {
+		got, err = c.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // that it is missing is an answer, not an error
 	}
@@ -166,11 +178,32 @@ func (c *Client) get(ctx context.Context, object *resource.Info) (*unstructured.
 	return got, nil
 }
 
+func (c *Client) getMetadata(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
+	got, err := c.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return fromMetadata(got)
+}
+
+// fromMetadata says of metadata what it is. In a list it does not.
+func fromMetadata(of *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+	of.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(of)
+	if err != nil {
+		return nil, fmt.Errorf("reading metadata: %w", err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
 // pageSize is how many objects of a list are in memory at once, more only if as many
 // are wanted, and metadataPageSize how many at most, and if only metadata is read.
 const (
 	pageSize         = 100
 	metadataPageSize = 500
+	// metadataPages are read of a list at most. Others may have far more objects in the
+	// namespace than are looked for.
+	metadataPages = 4
 )
 
 // list answers the members of a group by name, and whether it has seen all of the
@@ -185,7 +218,7 @@ func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool
 	if key.depth == onlyMetadata {
 		options, read = metav1.ListOptions{Limit: metadataPageSize}, c.metadataPage
 	}
-	for {
+	for pages := 1; ; pages++ {
 		items, next, err := read(ctx, key.group, options)
 		if err != nil {
 			return listed, false, fmt.Errorf("listing %s: %w", key.group.resource.Resource, err)
@@ -195,7 +228,8 @@ func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool
 				listed[items[i].GetName()] = &items[i]
 			}
 		}
-		if options.Continue = next; next == "" || len(listed) == len(wanted) {
+		tooMany := key.depth == onlyMetadata && pages == metadataPages
+		if options.Continue = next; next == "" || len(listed) == len(wanted) || tooMany {
 			return listed, next == "", nil
 		}
 	}
@@ -215,11 +249,11 @@ func (c *Client) metadataPage(ctx context.Context, of group, options metav1.List
 		return nil, "", err
 	}
 	for i := range page.Items {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&page.Items[i])
+		item, err := fromMetadata(&page.Items[i])
 		if err != nil {
-			return nil, "", fmt.Errorf("reading metadata: %w", err)
+			return nil, "", err
 		}
-		items = append(items, unstructured.Unstructured{Object: content})
+		items = append(items, *item)
 	}
 	return items, page.Continue, nil
 }

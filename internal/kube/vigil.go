@@ -162,6 +162,9 @@ func (v *vigil[R]) take(heard news) (doubtful []*resource.Info) {
 		if groupOf(object) != heard.of || heard.object != nil && heard.object.GetName() != object.Name {
 			continue
 		}
+		if heard.object != nil && v.watches.isOld(object, heard.object) {
+			continue
+		}
 		if heard.object == nil || heard.deleted {
 			doubtful = append(doubtful, object)
 			continue

@@ -70,10 +70,18 @@ func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
 	}
 }
 
-// managed is managedByHelm.
-//
 //nolint:gochecknoglobals // a constant
-var managed = labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "Helm"})
+var managed = labels.Set{managedLabel: managedBy}.AsSelector()
+
+// isOld says whether a version is from before what was seen of an object: a watch begins
+// at the oldest of several objects, and tells of the others what was before.
+func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) bool {
+	seen, ok := w.seen[object]
+	if !ok || seen.number == live.GetResourceVersion() {
+		return false
+	}
+	return older(seen.number, live.GetResourceVersion()) == live.GetResourceVersion()
+}
 
 // uncovered are the objects that no watch tells of.
 func (w *watches) uncovered(objects []*resource.Info) []*resource.Info {

@@ -2,6 +2,7 @@ package release
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 )
@@ -21,9 +22,19 @@ type Write struct {
 	TakeOwnership, TakeRelease bool
 	// Description stands in the history of the release.
 	Description string
-	// Waiting is called when everything is written and nothing is left but to wait until
-	// objects are ready. It says whether the operation goes on beside those in flight.
-	Waiting func() bool
+	// Turn is the operation's, nil if nobody counts.
+	Turn Turn
+}
+
+// Turn is the place of an operation among those that run at once.
+type Turn interface {
+	// Rest makes room for others when everything is written and nothing is left but to
+	// wait until objects are ready. It says whether the operation goes on beside those
+	// that run.
+	Rest() bool
+	// Pause gives the place up, and Resume takes one again, also after a rest.
+	Pause()
+	Resume(ctx context.Context) error
 }
 
 // Written is what an operation left on the cluster.
