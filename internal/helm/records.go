@@ -125,8 +125,8 @@ func isTaken(records []*helmrelease.Release) bool {
 // status are complete, as Helm may write them again.
 func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	records, err := d.query(labels[labelName], labels[labelStatus])
-	if err == nil {
-		return records, nil
+	if err == nil || len(d.history) == 0 && errors.Is(err, driver.ErrReleaseNotFound) {
+		return records, err
 	}
 	d.history, d.isRead = nil, false
 	if !errors.Is(err, driver.ErrReleaseNotFound) {

@@ -76,7 +76,7 @@ func TestAccRequestsOfAnApply(t *testing.T) {
 		most map[string]int
 	}{
 		{name: "install", value: "first", args: []string{"apply", "-auto-approve", "-input=false"}, most: map[string]int{
-			"create " + maps: objects, "create " + records: 1, "update " + records: 1, "list " + maps: 5,
+			"create " + maps: objects, "create " + records: 1, "update " + records: 1, "list " + maps: 5, "list " + records: 1,
 		}},
 		{name: "upgrade", value: "second", args: []string{"apply", "-auto-approve", "-input=false"}, most: map[string]int{
 			"patch " + maps: objects, "create " + records: 1, "update " + records: 2, "list " + maps: 5, "get " + records: 2, "list " + records: 1,
