@@ -219,6 +219,9 @@ func (c *contest) turn(ctx context.Context, n *network, in cell, round int, k co
 		if err := c.outsider.check(ctx, t, s, k.waits(t)); err != nil {
 			return err
 		}
+		if !slices.Contains(timedSteps(), s) {
+			continue
+		}
 		progress("  %-8s %7.2f s, %6.2f s CPU, %4d MB", s, used.Seconds, used.CPU, used.Peak/megabyte)
 		c.result.Samples = append(c.result.Samples, sample{Cell: in, Contender: k.name(), Round: round, Step: s, Usage: used, Requests: requests})
 	}

@@ -42,7 +42,7 @@ func TestAccContest(t *testing.T) {
 		}
 	}
 	writes := []step{install, change, remove, destroy}
-	if diff := cmp.Diff(map[string][]step{"fleet": steps(), "floor": writes, "floor-ready": writes}, measured); diff != "" {
+	if diff := cmp.Diff(map[string][]step{"fleet": timedSteps(), "floor": writes, "floor-ready": writes}, measured); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	// 4 objects, namespace and record on each cluster.

@@ -31,7 +31,7 @@ func plural(count int, noun string) string {
 func (r contestResult) times(in cell) table {
 	contenders := r.contenders(in)
 	t := table{head: titles("seconds", contenders)}
-	for _, s := range steps() {
+	for _, s := range timedSteps() {
 		own, _ := r.of(in, "fleet", s, seconds)
 		row := []string{stepTitle(s)}
 		for _, name := range contenders {
@@ -59,7 +59,7 @@ func timeText(took spread, there bool, own float64) string {
 func (r contestResult) resources(in cell) table {
 	contenders := r.contenders(in)
 	t := table{head: titles("CPU seconds, peak MB", contenders)}
-	for _, s := range steps() {
+	for _, s := range timedSteps() {
 		row := []string{stepTitle(s)}
 		for _, name := range contenders {
 			row = append(row, r.resourceText(in, name, s))
@@ -92,7 +92,7 @@ func (r contestResult) requests(in cell) string {
 	}
 	t := table{head: slices.Concat([]string{"requests to each cluster", "step"}, verbs, []string{"all"})}
 	for _, name := range r.contenders(in) {
-		for _, s := range steps() {
+		for _, s := range timedSteps() {
 			row := []string{title(name), stepTitle(s)}
 			all, there := r.of(in, name, s, func(one sample) float64 { return perCluster(sum(one.Requests)) })
 			if !there {

@@ -77,7 +77,8 @@ func TestHelmCommands(t *testing.T) {
 		change:  {count: 6, first: "upgrade --install app-01 CHARTS/app-01 --set value=two --create-namespace --namespace n --kubeconfig k --kube-context c1 --wait"},
 		nothing: {count: 6, first: "upgrade --install app-01 CHARTS/app-01 --set value=two --create-namespace --namespace n --kubeconfig k --kube-context c1 --wait"},
 		remove:  {count: 2, first: "uninstall app-01 --namespace n --kubeconfig k --kube-context c3 --wait"},
-		destroy: {count: 4, first: "uninstall app-01 --namespace n --kubeconfig k --kube-context c1 --wait"},
+		restore: {count: 2, first: "upgrade --install app-01 CHARTS/app-01 --set value=two --create-namespace --namespace n --kubeconfig k --kube-context c3 --wait"},
+		destroy: {count: 6, first: "uninstall app-01 --namespace n --kubeconfig k --kube-context c1 --wait"},
 	}
 	for s, test := range tests {
 		t.Run(string(s), func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestHelmCommands(t *testing.T) {
 
 func TestTerraformTargets(t *testing.T) {
 	t.Parallel()
-	want := map[step]string{install: "c1 c2 c3", change: "c1 c2 c3", nothing: "c1 c2 c3", remove: "c1 c2", destroy: "c1 c2"}
+	want := map[step]string{install: "c1 c2 c3", change: "c1 c2 c3", nothing: "c1 c2 c3", remove: "c1 c2", restore: "c1 c2 c3", destroy: "c1 c2 c3"}
 	for _, k := range []contender{fleet{terraform: terraform{cli: "tf"}}, helmProvider{terraform: terraform{cli: "tf"}}} {
 		for s, targets := range want {
 			t.Run(k.name()+" "+string(s), func(t *testing.T) {

@@ -21,7 +21,7 @@ func (f fleet) commands(_ context.Context, t task, s step) ([]command, error) {
 	}
 	targets := s.targets(t.contexts)
 	if s == destroy {
-		targets = t.contexts[:len(t.contexts)-1]
+		targets = t.contexts
 	}
 	return f.terraform.commands(t, s, fleetConfiguration(t), map[string]any{"targets": targets})
 }

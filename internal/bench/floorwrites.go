@@ -66,6 +66,10 @@ func (w writes) write(ctx context.Context, kubeconfig, cluster string, s step, s
 		err = in.install(ctx, append(w.Objects, w.Records[0]...))
 	case change:
 		err = in.change(ctx, w.Patches, w.Records[1])
+	case restore:
+		if err = in.create(ctx, append(w.Objects, w.Records[0]...)); err == nil {
+			err = in.change(ctx, w.Patches, w.Records[1])
+		}
 	case remove, destroy:
 		err = in.delete(ctx, append(append(w.Objects, w.Records[0]...), w.Records[1]...))
 	case nothing:
@@ -84,7 +88,7 @@ func (w writes) see(ctx context.Context, config *rest.Config, s step) error {
 		return err
 	}
 	count := 0
-	if s == install || s == change {
+	if s == install || s == change || s == restore {
 		for _, object := range w.Objects {
 			if object.GetKind() == "Deployment" {
 				count++

@@ -35,13 +35,8 @@ func (h helmCLI) commands(_ context.Context, t task, s step) ([]command, error) 
 
 // helmClusters are those on which there is something to run.
 func helmClusters(t task, s step) []string {
-	last := len(t.contexts) - 1
-	switch s {
-	case remove:
-		return t.contexts[last:]
-	case destroy:
-		return t.contexts[:last]
-	case install, change, nothing:
+	if s == remove || s == restore {
+		return t.contexts[len(t.contexts)-1:]
 	}
 	return t.contexts
 }

@@ -97,7 +97,7 @@ func (h helmProvider) commands(_ context.Context, t task, s step) ([]command, er
 	}
 	targets := s.targets(t.contexts)
 	if s == destroy {
-		targets = t.contexts[:len(t.contexts)-1]
+		targets = t.contexts
 	}
 	return h.terraform.commands(t, s, helmProviderConfiguration(t, h.nested), map[string]any{"value": s.value(), "targets": targets})
 }

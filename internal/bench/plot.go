@@ -93,9 +93,9 @@ func (r contestResult) panel(in cell, low, high float64) panel {
 		p.Ticks = append(p.Ticks, mark{Y: marginTop + plotHeight - (power-low)/(high-low)*plotHeight, Text: fmt.Sprintf("%g s", value)})
 	}
 	contenders := r.contenders(in)
-	group := float64(plotWidth) / float64(len(steps()))
+	group := float64(plotWidth) / float64(len(timedSteps()))
 	width := group * 0.84 / float64(len(contenders))
-	for i, s := range steps() {
+	for i, s := range timedSteps() {
 		begin := marginLeft + float64(i)*group + group*0.08
 		p.Labels = append(p.Labels, mark{X: marginLeft + (float64(i)+0.5)*group, Y: marginTop + plotHeight + 16, Text: string(s)})
 		for j, name := range contenders {

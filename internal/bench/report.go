@@ -151,7 +151,7 @@ func stepTitle(s step) string {
 		return "nothing changed"
 	case remove:
 		return "one target removed"
-	case install, destroy:
+	case install, restore, destroy:
 	}
 	return string(s)
 }

@@ -11,7 +11,7 @@ import (
 // clusterCount is on how many clusters the contenders work.
 const clusterCount = 3
 
-// A step is one of the things that are timed, in this order.
+// A step is one of the things that are done, in this order. All but one are timed.
 type step string
 
 const (
@@ -19,10 +19,14 @@ const (
 	change  step = "change"
 	nothing step = "nothing"
 	remove  step = "remove"
+	// restore brings back what was removed.
+	restore step = "restore"
 	destroy step = "destroy"
 )
 
-func steps() []step { return []step{install, change, nothing, remove, destroy} }
+func steps() []step { return []step{install, change, nothing, remove, restore, destroy} }
+
+func timedSteps() []step { return []step{install, change, nothing, remove, destroy} }
 
 // value is what the work holds after a step.
 func (s step) value() string {
@@ -39,7 +43,7 @@ func (s step) targets(contexts []string) []string {
 		return contexts[:len(contexts)-1]
 	case destroy:
 		return nil
-	case install, change, nothing:
+	case install, change, nothing, restore:
 	}
 	return contexts
 }

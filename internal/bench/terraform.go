@@ -46,7 +46,7 @@ func terraformArguments(s step) []string {
 		return []string{"plan", "-detailed-exitcode"} // It fails if there is something to do.
 	case destroy:
 		return []string{"destroy", "-auto-approve"}
-	case install, change, remove:
+	case install, change, remove, restore:
 	}
 	return []string{"apply", "-auto-approve"}
 }
