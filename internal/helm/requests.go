@@ -78,7 +78,24 @@ func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	n.requests.note(request, refusal(request, response.StatusCode))
+	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its answer.
+		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.requests.note(request, err) }}
+	}
 	return response, nil
+}
+
+// notedBody tells of an answer that breaks off.
+type notedBody struct {
+	io.ReadCloser
+	cut func(error)
+}
+
+func (b notedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.cut(err)
+	}
+	return n, err
 }
 
 // refusal is the error of an answer, without its text, nil for one that says

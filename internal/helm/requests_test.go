@@ -1,0 +1,64 @@
+package helm
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// An answer can break off after its beginning, which looks well.
+func TestRequestsThatFail(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		switch request.URL.Path {
+		case "/cut":
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "half of it")
+			if http.NewResponseController(w).Flush() == nil {
+				panic(http.ErrAbortHandler)
+			}
+		case "/missing":
+			w.WriteHeader(http.StatusNotFound)
+		case "/refused":
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	t.Cleanup(server.Close)
+	tests := map[string]struct {
+		requests []string
+		fails    bool
+	}{
+		"whole":              {requests: []string{"/whole"}},
+		"cut":                {requests: []string{"/cut"}, fails: true},
+		"a watch that ends":  {requests: []string{"/cut?watch=true"}},
+		"not there":          {requests: []string{"/missing"}},
+		"refused":            {requests: []string{"/refused"}, fails: true},
+		"cut among others":   {requests: []string{"/whole", "/cut", "/missing"}, fails: true},
+		"another one is cut": {requests: []string{"/cut", "/refused"}, fails: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var noted requests
+			client := &http.Client{Transport: noting{next: server.Client().Transport, requests: &noted}}
+			for _, path := range test.requests {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := client.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, response.Body) // What it came to is noted, or not.
+				if err := response.Body.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if got := noted.err(); (got != nil) != test.fails {
+				t.Errorf("noted %v, want a failure: %t", got, test.fails)
+			}
+		})
+	}
+}
