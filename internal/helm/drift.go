@@ -151,17 +151,22 @@ func recordKey(observed release.Observed) string {
 // listRecords reads the records of one holder. It is a shortcut: when it fails, what
 // it has not found is read one by one, and an error shows there.
 func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]manifest) {
-	left := map[string]bool{}
+	left, namespaces := map[string]bool{}, map[string]bool{}
+	namespace := metav1.NamespaceAll
 	for _, observed := range wanted {
 		if observed.Mark.Instance == instance {
 			left[recordKey(observed)] = true
+			namespace, namespaces[observed.Namespace] = observed.Namespace, true
 		}
+	}
+	if len(namespaces) > 1 {
+		namespace = metav1.NamespaceAll
 	}
 	selector := labels.SelectorFromSet(labels.Set{labelOwner: helmOwner, labelInstance: instance}).String() +
 		"," + labelStatus + "!=" + string(release.StatusSuperseded)
 	options := metav1.ListOptions{LabelSelector: selector, Limit: recordsAtOnce}
 	for len(left) > 0 {
-		page, err := client.CoreV1().Secrets(metav1.NamespaceAll).List(ctx, options)
+		page, err := client.CoreV1().Secrets(namespace).List(ctx, options)
 		if err != nil {
 			return
 		}
