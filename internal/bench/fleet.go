@@ -31,9 +31,22 @@ func fleetConfiguration(t task) string {
 	for _, name := range t.contexts {
 		fmt.Fprintf(&clusters, "    %q = { config_path = %q, config_context = %q }\n", name, t.kubeconfig, name)
 	}
-	return requireProvider("fleet", fleetAddress) + fmt.Sprintf(`
+	return fleetProvider(clusters.String(), t.charts()) + fmt.Sprintf(`
 variable "targets" { type = list(string) }
 
+resource "fleet_cluster_target" "all" {
+  name    = "all"
+  bundles = [fleet_gitrepo.all.bundles]
+  targets = [for name in var.targets : { cluster_name = name }]
+  wait    = %t
+}
+`, t.wait)
+}
+
+// fleetProvider is what every configuration of this provider begins with: the entries of its clusters
+// and the charts.
+func fleetProvider(clusters, charts string) string {
+	return requireProvider("fleet", fleetAddress) + fmt.Sprintf(`
 provider "fleet" {
   owner = "bench"
   clusters = {
@@ -45,12 +58,5 @@ resource "fleet_gitrepo" "all" {
   directory = %q
   paths     = ["*"]
 }
-
-resource "fleet_cluster_target" "all" {
-  name    = "all"
-  bundles = [fleet_gitrepo.all.bundles]
-  targets = [for name in var.targets : { cluster_name = name }]
-  wait    = %t
-}
-`, clusters.String(), t.charts(), t.wait)
+`, clusters, charts)
 }

@@ -180,25 +180,13 @@ func scaleConfiguration(t task, all []entry) string {
 	for _, e := range all {
 		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %q }\n", e.name, t.kubeconfig, e.context)
 	}
-	return requireProvider("fleet", fleetAddress) + fmt.Sprintf(`
-provider "fleet" {
-  owner = "bench"
-  clusters = {
-%s  }
-}
-
-resource "fleet_gitrepo" "all" {
-  name      = "all"
-  directory = %q
-  paths     = ["*"]
-}
-
+	return fleetProvider(clusters.String(), t.charts()) + `
 resource "fleet_cluster_target" "all" {
   name    = "all"
   bundles = [fleet_gitrepo.all.bundles]
   targets = [{ cluster_selector = {} }]
 }
-`, &clusters, t.charts())
+`
 }
 
 // check looks at every namespace.

@@ -154,8 +154,9 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	left, namespaces := map[string]bool{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
 	for _, observed := range wanted {
-		if observed.Mark.Instance == instance {
-			left[recordKey(observed)] = true
+		key := recordKey(observed)
+		if _, known := into[key]; !known && observed.Mark.Instance == instance {
+			left[key] = true
 			namespace, namespaces[observed.Namespace] = observed.Namespace, true
 		}
 	}

@@ -273,7 +273,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	k.makeRoom()
+	defer k.makeRoom()()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
@@ -281,18 +281,24 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	k.makeRoom()
+	defer k.makeRoom()()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})
 }
 
-// makeRoom is called ahead of a wait. There is one for crds/ too, before anything of the
-// release is written.
-func (k *kubeClient) makeRoom() {
-	if k.written != nil {
-		k.rest()
+// restAfter is how long a wait takes before it makes room: most are over at once, and
+// whatever is begun in their place holds its chart in memory as well.
+const restAfter = 100 * time.Millisecond
+
+// makeRoom lets others run during a wait. There is one for crds/ too, before anything of
+// the release is written, which keeps its place.
+func (k *kubeClient) makeRoom() (end func()) {
+	if k.written == nil {
+		return func() {}
 	}
+	resting := time.AfterFunc(restAfter, func() { k.rest() })
+	return func() { resting.Stop() }
 }
 
 // WaitForDelete waits until all objects are gone.
