@@ -66,6 +66,8 @@ func (r *requests) err() error {
 type noting struct {
 	next     http.RoundTripper
 	requests *requests
+	//nolint:containedctx // the operation's, which the transport lives for
+	ctx context.Context
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
@@ -74,14 +76,29 @@ func (n noting) WrappedRoundTripper() http.RoundTripper { return n.next }
 func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
 	if err != nil {
-		n.requests.note(request, err)
+		n.fail(request, err)
 		return response, err
 	}
 	n.requests.note(request, refusal(request, response.StatusCode))
 	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its answer.
-		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.requests.note(request, err) }}
+		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
 	}
 	return response, nil
+}
+
+// fail notes a request that came to nothing, unless whoever asked wants no answer any
+// more: waiting for a hook ends so when the hook has.
+func (n noting) fail(request *http.Request, err error) {
+	if n.ctx.Err() == nil && isGivenUp(request.Context()) {
+		return
+	}
+	n.requests.note(request, err)
+}
+
+// isGivenUp says whether a request was cancelled, and not because its time was over.
+func isGivenUp(asked context.Context) bool {
+	deadline, ends := asked.Deadline()
+	return errors.Is(asked.Err(), context.Canceled) && (!ends || time.Now().Before(deadline))
 }
 
 // notedBody tells of an answer that breaks off.
@@ -133,7 +150,7 @@ func (g notedGetter) ToRESTConfig() (*rest.Config, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests}
+		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, ctx: g.ctx}
 	})
 	return config, nil
 }

@@ -1,10 +1,12 @@
 package helm
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
 // An answer can break off after its beginning, which looks well.
@@ -18,6 +20,9 @@ func TestRequestsThatFail(t *testing.T) {
 			if http.NewResponseController(w).Flush() == nil {
 				panic(http.ErrAbortHandler)
 			}
+		case "/hangs":
+			_ = http.NewResponseController(w).Flush()
+			<-request.Context().Done()
 		case "/missing":
 			w.WriteHeader(http.StatusNotFound)
 		case "/refused":
@@ -27,11 +32,15 @@ func TestRequestsThatFail(t *testing.T) {
 	t.Cleanup(server.Close)
 	tests := map[string]struct {
 		requests []string
+		timeout  time.Duration
+		givesUp  time.Duration
 		fails    bool
 	}{
 		"whole":              {requests: []string{"/whole"}},
 		"cut":                {requests: []string{"/cut"}, fails: true},
 		"a watch that ends":  {requests: []string{"/cut?watch=true"}},
+		"takes too long":     {requests: []string{"/hangs"}, timeout: 50 * time.Millisecond, fails: true},
+		"is given up":        {requests: []string{"/hangs"}, timeout: time.Minute, givesUp: 50 * time.Millisecond},
 		"not there":          {requests: []string{"/missing"}},
 		"refused":            {requests: []string{"/refused"}, fails: true},
 		"cut among others":   {requests: []string{"/whole", "/cut", "/missing"}, fails: true},
@@ -41,9 +50,14 @@ func TestRequestsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var noted requests
-			client := &http.Client{Transport: noting{next: server.Client().Transport, requests: &noted}}
+			client := &http.Client{Transport: noting{next: server.Client().Transport, requests: &noted, ctx: t.Context()}, Timeout: test.timeout}
+			asking, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
+			if test.givesUp > 0 {
+				time.AfterFunc(test.givesUp, giveUp)
+			}
 			for _, path := range test.requests {
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+				request, err := http.NewRequestWithContext(asking, http.MethodGet, server.URL+path, http.NoBody)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,15 +12,30 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// brokenError is an error of a connection that has no type of its own, as those of
-// HTTP/2 in net/http.
-type brokenError struct{ err error }
+// brokenError is an error of a connection: one without a type of its own, as those of
+// HTTP/2, or one in the middle of an answer.
+type brokenError struct {
+	err error
+	// answered says that the answer had begun.
+	answered bool
+}
 
 func (e *brokenError) Error() string { return e.err.Error() }
 func (e *brokenError) Unwrap() error { return e.err }
 
-// marking gives errors of connections a type. Those that client-go knows by
-// comparing stay as they are.
+func isBroken(err error) bool {
+	_, is := errors.AsType[*brokenError](err)
+	return is
+}
+
+// isBrokenOff says whether there was an answer, and not the whole of it.
+func isBrokenOff(err error) bool {
+	broken, is := errors.AsType[*brokenError](err)
+	return is && broken.answered
+}
+
+// marking gives errors of connections a type. Those that client-go knows by comparing
+// stay as they are, and so do those of watches, which end in the middle.
 type marking struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
@@ -28,10 +43,30 @@ func (m marking) WrappedRoundTripper() http.RoundTripper { return m.next }
 
 func (m marking) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(request)
-	if err == nil || isKnown(err) || request.Context().Err() != nil {
+	if err == nil {
+		if !request.URL.Query().Has("watch") {
+			response.Body = markedBody{ReadCloser: response.Body, asked: request.Context()}
+		}
+		return response, nil
+	}
+	if isKnown(err) || request.Context().Err() != nil {
 		return response, err
 	}
 	return response, &brokenError{err: err}
+}
+
+// markedBody is an answer that may break off.
+type markedBody struct {
+	io.ReadCloser
+	asked context.Context //nolint:containedctx // it is the request's, and ends with the answer
+}
+
+func (b markedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(b.asked.Err(), context.Canceled) {
+		return n, err
+	}
+	return n, &brokenError{err: err, answered: true}
 }
 
 func isKnown(err error) bool {

@@ -16,9 +16,10 @@ import (
 
 // Classify gives an error of a request to a cluster its type: a
 // *status.UnreachableError when no API server answered, a *status.DeniedError
-// when it refused, a *status.BusyError when it could not just then. Any other error, nil included, stays as it is: a certificate
-// that is not trusted, as somebody did answer, credentials that could not be
-// had, as nobody was asked, and a request that was cancelled.
+// when it refused, a *status.BusyError when it could not just then or did not come
+// to the end of its answer. Any other error, nil included, stays as it is: a
+// certificate that is not trusted, as somebody did answer, credentials that could
+// not be had, as nobody was asked, and a request that was cancelled.
 func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
@@ -47,9 +48,13 @@ func isClassified(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy)
 }
 
-// isBusy knows answers of an API server that can be others a moment later. That an
-// object exists already is not among them, although it is a conflict too.
+// isBusy knows answers of an API server that can be others a moment later, and those
+// that broke off. That an object exists already is not among them, although it is a
+// conflict too.
 func isBusy(err error) bool {
+	if isBrokenOff(err) {
+		return true
+	}
 	answer := apierrors.APIStatus(nil)
 	if !errors.As(err, &answer) {
 		return false
@@ -77,7 +82,7 @@ func isUnreachable(err error) bool {
 		}
 		return false
 	}
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || isBrokenOff(err) {
 		return false
 	}
 	if request, ok := errors.AsType[*url.Error](err); ok && request.Timeout() {
@@ -86,8 +91,7 @@ func isUnreachable(err error) bool {
 	var (
 		operation *net.OpError
 		lookup    *net.DNSError
-		broken    *brokenError
 	)
-	return errors.As(err, &operation) || errors.As(err, &lookup) || errors.As(err, &broken) ||
+	return errors.As(err, &operation) || errors.As(err, &lookup) || isBroken(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 const (
 	unreachable = "unreachable"
 	denied      = "denied"
+	busy        = "busy"
 	neither     = "neither"
 )
 
@@ -33,6 +35,8 @@ func class(err error) string {
 		return unreachable
 	case errors.As(err, new(*status.DeniedError)):
 		return denied
+	case errors.As(err, new(*status.BusyError)):
+		return busy
 	}
 	return neither
 }
@@ -49,11 +53,11 @@ func TestClassifyAnswers(t *testing.T) {
 		"no right":           {code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, want: denied, is: apierrors.IsForbidden},
 		"not found":          {code: http.StatusNotFound, reason: metav1.StatusReasonNotFound, want: neither, is: apierrors.IsNotFound},
 		"exists":             {code: http.StatusConflict, reason: metav1.StatusReasonAlreadyExists, want: neither, is: apierrors.IsAlreadyExists},
-		"conflict":           {code: http.StatusConflict, reason: metav1.StatusReasonConflict, want: neither, is: apierrors.IsConflict},
+		"conflict":           {code: http.StatusConflict, reason: metav1.StatusReasonConflict, want: busy, is: apierrors.IsConflict},
 		"invalid":            {code: http.StatusUnprocessableEntity, reason: metav1.StatusReasonInvalid, want: neither, is: apierrors.IsInvalid},
 		"bad request":        {code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, want: neither, is: apierrors.IsBadRequest},
-		"too many":           {code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, want: neither, is: apierrors.IsTooManyRequests},
-		"webhook fails":      {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: neither, is: apierrors.IsInternalError},
+		"too many":           {code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, want: busy, is: apierrors.IsTooManyRequests},
+		"webhook fails":      {code: http.StatusInternalServerError, reason: metav1.StatusReasonInternalError, want: busy, is: apierrors.IsInternalError},
 		"gateway: no server": {code: http.StatusBadGateway, want: unreachable},
 		"starting or ending": {code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, want: unreachable, is: apierrors.IsServiceUnavailable},
 		"gateway: too late":  {code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, want: unreachable, is: apierrors.IsTimeout},
@@ -74,6 +78,15 @@ func TestClassifyAnswers(t *testing.T) {
 				t.Errorf("classifying twice gives %v, want %v", again, got)
 			}
 		})
+	}
+}
+
+// begin answers with the beginning of an object.
+func begin(then func(*http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"kind": "Name`)
+		_ = http.NewResponseController(w).Flush()
+		then(r)
 	}
 }
 
@@ -124,6 +137,25 @@ func TestClassifyConnections(t *testing.T) {
 				return kube.Connection{Host: "https://" + listen(t, hangUp), Token: "t", Insecure: true}
 			},
 			want: unreachable, once: true,
+		},
+		"breaks off in an answer": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return to(serve(t, begin(func(*http.Request) { panic(http.ErrAbortHandler) })))
+			},
+			want: busy,
+		},
+		"is cancelled in an answer": {
+			connection: func(t *testing.T) kube.Connection {
+				t.Helper()
+				return to(serve(t, begin(func(r *http.Request) { <-r.Context().Done() })))
+			},
+			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(50*time.Millisecond, cancel)
+				return ctx, cancel
+			},
+			want: neither,
 		},
 		"a deadline passes": {
 			connection: func(t *testing.T) kube.Connection {

@@ -10,9 +10,9 @@ import (
 )
 
 // retrying repeats requests that can be repeated without changing what they do,
-// when the answer was that the server could not just then, or a change was cut
-// off. client-go repeats others itself: reading over a connection that broke, and
-// whatever the server asks to repeat with Retry-After. What creates or deletes is
+// when the answer was that the server could not just then, or there was none because
+// the connection broke. client-go repeats others itself: reading where it knows the
+// error of the connection, and whatever the server asks to repeat with Retry-After. What creates or deletes is
 // left to the caller, who has to look first at what it came to.
 type retrying struct{ next http.RoundTripper }
 
@@ -76,7 +76,11 @@ func isOverburdened(response *http.Response) bool {
 	return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 }
 
+// isCutOff says whether the connection broke, as far as client-go does not know it and
+// ask again itself.
 func isCutOff(request *http.Request, err error) bool {
-	return err != nil && request.Method == http.MethodPatch &&
-		(utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
+	if err == nil || request.Method != http.MethodPatch {
+		return isBroken(err)
+	}
+	return isBroken(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -42,6 +42,7 @@ func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 		"reading, too many":              {do: get, code: http.StatusTooManyRequests, times: 1, asked: 2},
 		"reading, for long":              {do: get, code: http.StatusInternalServerError, times: 100, asked: 4, fails: true},
 		"reading, refused":               {do: get, code: http.StatusForbidden, times: 1, asked: 1, fails: true},
+		"reading, cut off":               {do: get, code: cut, times: 1, asked: 2},
 		"merging, internal error":        {do: patch(types.MergePatchType), code: http.StatusInternalServerError, times: 1, asked: 2},
 		"merging, cut off":               {do: patch(types.StrategicMergePatchType), code: cut, times: 1, asked: 2},
 		"merging, conflict":              {do: patch(types.MergePatchType), code: http.StatusConflict, times: 1, asked: 1, fails: true},

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,7 +79,8 @@ func TestAccBadNetwork(t *testing.T) {
 				o.set(nil)
 				o.disturb(t, faulttest.Disturbance{})
 				if err != nil {
-					t.Errorf("the apply did not come through: %v\n%s", err, output)
+					_, applied, _ := strings.Cut(output, "\nPlan: ")
+					t.Errorf("the apply did not come through: %v\nPlan: %s", err, applied)
 				}
 				expectSameObjects(t, before, o.expectWhole(t, step))
 				o.expectEmptyPlan(t)

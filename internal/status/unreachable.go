@@ -32,7 +32,7 @@ func (e *DeniedError) Unwrap() error { return e.Err }
 
 // BusyError says that a cluster answered and could not carry a request out just
 // then: too many requests, a conflict with somebody else's change, an internal
-// error. The same request can succeed a moment later.
+// error, an answer that broke off. The same request can succeed a moment later.
 type BusyError struct {
 	Cluster string
 	Err     error
