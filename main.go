@@ -23,6 +23,9 @@ func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
 	heedMemory()
+	if err := spareLogging(); err != nil {
+		log.Fatal(err)
+	}
 	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}

@@ -109,10 +109,10 @@ func (v *visit) inspect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, afterWriting)
 	defer cancel()
 	look := map[Key]release.Inspection{}
-	written := v.results.sighted()
+	written := v.results.sighted(v.name)
 	for key, seen := range written {
 		record, known := v.results.record(key)
-		if !known || key.Cluster != v.name {
+		if !known {
 			continue
 		}
 		inspection := release.Inspection{Observed: seen.observed, Rules: record.Rules}

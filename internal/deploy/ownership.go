@@ -67,7 +67,20 @@ func (v *visit) decide(mark release.Mark, observed *release.Observed, contested 
 // that this instance made for a bundle that was written just now, and that neither
 // the state nor the request knows. The instance id is random, so nobody else can have
 // made them.
-func (v *visit) sweep(ctx context.Context, d target.Deployment) {
+func (v *visit) sweep(ctx context.Context) {
+	strays := v.strays()
+	if len(strays) == 0 {
+		return
+	}
+	for _, d := range v.request.Write {
+		if d.Cluster == v.name {
+			v.sweepAfter(ctx, d, strays[v.request.mark(d.Bundle.Name, "").Bundle])
+		}
+	}
+}
+
+// sweepAfter removes strays of the bundle of a deployment without what that holds.
+func (v *visit) sweepAfter(ctx context.Context, d target.Deployment, strays []release.Observed) {
 	key := keyOf(d)
 	record, written := v.results.record(key)
 	if !written || !record.State.Settled() {
@@ -77,7 +90,7 @@ func (v *visit) sweep(ctx context.Context, d target.Deployment) {
 	for object := range record.Objects {
 		spare[object] = true
 	}
-	for _, stray := range v.strays(d) {
+	for _, stray := range strays {
 		if v.claimed()[release.Key(stray.Namespace, stray.Release)] {
 			continue
 		}
@@ -98,20 +111,22 @@ func (v *visit) removeStray(ctx context.Context, key Key, stray release.Observed
 	return err
 }
 
-func (v *visit) strays(d target.Deployment) []release.Observed {
+// strays are the releases of this instance that nobody knows, by the mark of their
+// bundle, in the order of their names.
+func (v *visit) strays() map[string][]release.Observed {
 	known := map[string]bool{}
 	for key, record := range v.request.Prior {
-		if key.Cluster == d.Cluster || (v.seen.snapshot.UID != "" && v.request.UIDs[key.Cluster] == v.seen.snapshot.UID) {
+		if key.Cluster == v.name || (v.seen.snapshot.UID != "" && v.request.UIDs[key.Cluster] == v.seen.snapshot.UID) {
 			known[release.Key(record.Namespace, record.Release)] = true
 		}
 	}
-	own := v.request.mark(d.Bundle.Name, d.Digest)
-	var strays []release.Observed
+	own := v.request.mark("", "")
+	strays := map[string][]release.Observed{}
 	for _, name := range sortedKeys(v.seen.snapshot.Releases) {
 		observed := v.seen.snapshot.Releases[name]
-		isStray := own.Standing(observed.Mark) == release.Own && observed.Mark.Bundle == own.Bundle && isThere(&observed)
-		if isStray && !known[name] && !v.written[name] {
-			strays = append(strays, observed)
+		isOwn := own.Standing(observed.Mark) == release.Own && isThere(&observed)
+		if isOwn && !known[name] && !v.written[name] {
+			strays[observed.Mark.Bundle] = append(strays[observed.Mark.Bundle], observed)
 		}
 	}
 	return strays

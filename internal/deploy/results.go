@@ -17,7 +17,7 @@ type results struct {
 	failures []Failure
 	versions map[string]Versions
 	notices  []Notice
-	written  map[Key]sighted
+	written  map[string]map[Key]sighted // by cluster
 	handed   []Key
 }
 
@@ -26,15 +26,19 @@ func (r *results) wrote(key Key, seen sighted) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.written == nil {
-		r.written = map[Key]sighted{}
+		r.written = map[string]map[Key]sighted{}
 	}
-	r.written[key] = seen
+	if r.written[key.Cluster] == nil {
+		r.written[key.Cluster] = map[Key]sighted{}
+	}
+	r.written[key.Cluster][key] = seen
 }
 
-func (r *results) sighted() map[Key]sighted {
+// sighted are the releases that were written on a cluster.
+func (r *results) sighted(cluster string) map[Key]sighted {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.written)
+	return maps.Clone(r.written[cluster])
 }
 
 func (r *results) record(key Key) (record Record, known bool) {

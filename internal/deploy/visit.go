@@ -260,11 +260,7 @@ func (v *visit) removeAll(ctx context.Context) {
 		})
 	}
 	removing.Wait()
-	for _, d := range v.request.Write {
-		if d.Cluster == v.name {
-			v.sweep(ctx, d)
-		}
-	}
+	v.sweep(ctx)
 }
 
 // uninstall removes one deployment and says whether it is gone, or not ours any more.

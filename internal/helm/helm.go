@@ -74,8 +74,8 @@ type Client struct {
 
 	mu    sync.Mutex
 	known *ability
-	// seen are the newest records that were ever listed.
-	seen map[string]release.Observed
+	// seen are the revisions of the newest records that were ever listed.
+	seen map[string]int
 	// kept are records of this process whose objects have not been looked at since.
 	kept map[string]record
 
@@ -87,7 +87,7 @@ type Client struct {
 // New makes a client of a cluster's connection. It dials nothing.
 func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *Charts) *Client {
 	setFieldManager()
-	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, seen: map[string]release.Observed{}, kept: map[string]record{}}
+	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, seen: map[string]int{}, kept: map[string]record{}}
 }
 
 // forgetCapabilities makes the next operation read them again, after an

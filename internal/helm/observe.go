@@ -3,7 +3,6 @@ package helm
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,7 +72,9 @@ func (c *Client) list(ctx context.Context, namespace string, selector labels.Set
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.Copy(c.seen, newest)
+	for key, observed := range newest {
+		c.seen[key] = observed.Revision
+	}
 	return newest, nil
 }
 
@@ -82,7 +83,7 @@ func (c *Client) list(ctx context.Context, namespace string, selector labels.Set
 // that there is nothing.
 func (c *Client) doubted(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	c.mu.Lock()
-	before, ok := c.seen[release.Key(namespace, name)]
+	revision, ok := c.seen[release.Key(namespace, name)]
 	c.mu.Unlock()
 	if !ok {
 		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
@@ -91,7 +92,7 @@ func (c *Client) doubted(ctx context.Context, namespace, name string) (*release.
 	if err != nil {
 		return nil, err
 	}
-	record, err := secrets.Get(ctx, recordName(name, before.Revision), metav1.GetOptions{})
+	record, err := secrets.Get(ctx, recordName(name, revision), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
 	}
