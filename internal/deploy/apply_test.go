@@ -107,7 +107,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 			did: []string{"uninstall ns/web"}, fails: []string{"c1/web removing"}, want: left(status.ErrApplied, "quota exceeded", oldDigest),
 		},
 		"uninstall cannot read the record": {
-			there: of(func(*release.Observed) {}), remove: true, arrange: failAt(broken, "read ns/web"),
+			there: of(func(o *release.Observed) { o.Mark.Instance = "successor" }), remove: true, arrange: failAt(broken, "read ns/web"),
 			fails: []string{"c1/web removing"}, want: left(status.Ready, "", oldDigest),
 		},
 		"uninstall refuses what another instance has": {

@@ -48,7 +48,8 @@ type Awaiter interface {
 type Writer interface {
 	// Write carries out an action other than Uninstall.
 	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
-	// Uninstall removes a release and returns when it is gone.
+	// Uninstall removes a release and returns when it is gone. It fails with a
+	// *release.ChangedError if the release is not as observed any more.
 	Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error)
 }
 

@@ -1,16 +1,19 @@
 package deploy_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -320,6 +323,47 @@ func TestAccTakenObjectStays(t *testing.T) {
 			o.remove(t, "next")
 			if _, left := o.configMaps(t)["shared"]; left {
 				t.Error("the object outlives its new release")
+			}
+		})
+	}
+}
+
+// A release that is not as it was seen is left alone, with all it holds, until somebody
+// has looked again.
+func TestAccRemovalOfWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	tests := map[string]fleetyaml.Options{
+		"all of it":       {},
+		"the record only": {KeepResources: true},
+	}
+	for name, options := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOnCluster(t, "changed-"+bundle.Name(name))
+			makeNamespace(t, testenv.Shared(t), o.namespace)
+			o.write(t, o.deployment("web", "v1-a", configMapFile("web"), options))
+			cluster, err := genuineClusters(testenv.Shared(t))("c1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, err := cluster.Release(t.Context(), o.namespace, "web")
+			if err != nil || seen == nil {
+				t.Fatalf("release = %v, %v", seen, err)
+			}
+			change := []byte(`{"metadata": {"labels": {"status": "failed"}}}`)
+			if _, err := o.client.CoreV1().Secrets(o.namespace).Patch(t.Context(), o.records(t)[0], types.MergePatchType, change, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = cluster.Uninstall(t.Context(), *seen, release.Removal{Timeout: time.Minute})
+			if _, changed := errors.AsType[*release.ChangedError](err); !changed {
+				t.Errorf("error = %v, want a ChangedError", err)
+			}
+			if len(o.records(t)) != 1 || len(o.configMaps(t)) != 1 {
+				t.Errorf("left are the records %v and the objects %v", o.records(t), o.configMaps(t))
+			}
+			o.remove(t, "web") // After a look.
+			if left := o.records(t); len(left) > 0 {
+				t.Errorf("the records %v are left", left)
 			}
 		})
 	}

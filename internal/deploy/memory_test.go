@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -197,6 +199,9 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !cmp.Equal(m.releases[key], observed) {
+		return release.Removed{}, &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
+	}
 	// Helm deletes what its record names, whoever holds it by now.
 	for object := range recorded(observed) {
 		if !removal.Spare[object] {

@@ -29,7 +29,7 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 			panics: "upgrade ns/web", want: []string{"c2/web upgrading"},
 			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
 		},
-		"while reading after a failure": {
+		"while reading what is another's": {
 			panics: "read ns/web", want: []string{"c2/web removing"},
 			record: deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.Ready, Counts: status.Counts{Ready: 2}},
 		},
@@ -49,7 +49,11 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 				return nil
 			}
 			old := deployment("c2", "web", "v1-old")
-			clusters["c2"].put(deployed(old))
+			there := deployed(old)
+			if strings.HasPrefix(test.panics, "read") {
+				there.Mark.Instance = "successor"
+			}
+			clusters["c2"].put(there)
 			asked := request(map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(old)})
 			others := map[deploy.Key]deploy.Record{}
 			for _, d := range []string{"c1", "c2", "c3"} {

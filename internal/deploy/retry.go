@@ -210,8 +210,8 @@ func final(err error) error {
 
 // passing lets an error be tried again that has a cause which passes.
 func passing(err error) error {
-	unreachable, appeared := (*status.UnreachableError)(nil), (*release.AppearedError)(nil)
-	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &appeared) {
+	unreachable, changed := (*status.UnreachableError)(nil), (*release.ChangedError)(nil)
+	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &changed) {
 		return err
 	}
 	return final(err)

@@ -52,8 +52,10 @@ func TestRetries(t *testing.T) {
 		"somebody else's by now":                   {err: busy, times: 1, leaves: &foreign, want: []string{"install ns/web"}, fails: true},
 		"somebody else's by now, and moved to":     {err: busy, times: 1, moved: true, leaves: &foreign, want: []string{"install ns/web"}, fails: true},
 		"a correction before it began":             {err: busy, times: 1, drifted: true, want: []string{"upgrade ns/web", "upgrade ns/web"}},
-		"there, and not seen before":               {err: &release.AppearedError{}, times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
+		"there, and not seen before":               {err: &release.ChangedError{}, times: 1, leaves: marked(release.StatusDeployed), want: []string{"install ns/web", "keep ns/web"}},
 		"a removal that breaks":                    {remove: true, err: busy, times: 1, leaves: marked(release.StatusUninstalling), want: []string{"uninstall ns/web", "uninstall ns/web"}},
+		"a removal of what changed since the look": {remove: true, times: 1, leaves: marked(release.StatusFailed), want: []string{"uninstall ns/web", "uninstall ns/web"}},
+		"a removal of what was taken since then":   {remove: true, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
 		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
 	}
 	for name, test := range tests {

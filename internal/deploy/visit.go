@@ -280,14 +280,16 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		return false
 	}
 	defer slot.Pause()
-	// The record is read again right before it is removed: another instance
-	// may have taken the release over since the cluster was looked at.
-	observed, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)
-	if err != nil {
-		v.results.untouched(key, doing, err)
-		return false
-	}
 	mark := v.request.mark(key.Bundle, prior.Digest)
+	// Removing it fails if another instance has taken the release over since the cluster
+	// was looked at. What was not ours then may be by now.
+	observed := v.seen.snapshot.Find(prior.Namespace, prior.Release)
+	if release.DecideRemoval(mark, observed) != release.Uninstall {
+		if observed, err = v.seen.cluster.Release(ctx, prior.Namespace, prior.Release); err != nil {
+			v.results.untouched(key, doing, err)
+			return false
+		}
+	}
 	if release.DecideRemoval(mark, observed) != release.Uninstall {
 		return true // Nothing of ours is there.
 	}

@@ -119,7 +119,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
 	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
-		return release.Written{}, &release.AppearedError{Release: d.Release, Namespace: d.Namespace}
+		return release.Written{}, &release.ChangedError{Release: d.Release, Namespace: d.Namespace}
 	}
 	if err == nil {
 		err = op.records.unwritten

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/util/retry"
 
@@ -224,7 +225,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 }
 
 // deleteOne says whether the object is gone already. One that waits for finalizers or
-// ends by and by is not: then the answer is the object.
+// ends by and by is not: then the answer is the object, with the time of its deletion.
 func deleteOne(object *resource.Info, policy metav1.DeletionPropagation) (gone bool, err error) {
 	var answer runtime.Object
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
@@ -238,8 +239,17 @@ func deleteOne(object *resource.Info, policy metav1.DeletionPropagation) (gone b
 	if err != nil {
 		return false, err
 	}
-	status, ok := answer.(*metav1.Status)
-	return ok && status.Status == metav1.StatusSuccess, nil
+	return isGone(object.Mapping.GroupVersionKind, answer), nil
+}
+
+// isGone reads the answer to a deletion. Some kinds of Kubernetes itself answer with what
+// the object was, as a Service does; what servers of others mean by that is theirs.
+func isGone(kind schema.GroupVersionKind, answer runtime.Object) bool {
+	if status, ok := answer.(*metav1.Status); ok {
+		return status.Status == metav1.StatusSuccess
+	}
+	object, err := meta.Accessor(answer)
+	return err == nil && kind.Group == "" && object.GetName() != "" && object.GetDeletionTimestamp() == nil
 }
 
 // whole makes an error of what Helm passes over: an object that a revision no

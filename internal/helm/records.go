@@ -41,6 +41,8 @@ type recordDriver struct {
 	// the record of a release even if its objects were not seen to go, and
 	// what is left would then belong to nobody.
 	hold func() error
+	// check refuses the history of a release by its newest record.
+	check func(newest release.Observed) error
 	// edit changes records as they are read.
 	edit func(record *helmrelease.Release) error
 	// learn sees the manifests of records as they are read.
@@ -160,6 +162,17 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 	return records, nil
 }
 
+// newestOf says what the newest of some records of one release tells.
+func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
+	var newest release.Observed
+	for i := range records {
+		if seen := observe(&records[i]); i == 0 || seen.Revision > newest.Revision {
+			newest = seen
+		}
+	}
+	return newest
+}
+
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
 
 // read reads the history of a release, and what is in its newest record.
@@ -195,6 +208,11 @@ func (d *recordDriver) read(name string) error {
 	}
 	if len(d.history) == 0 {
 		return nil
+	}
+	if d.check != nil {
+		if err := d.check(newestOf(list.Items)); err != nil {
+			return err
+		}
 	}
 	last := slices.MaxFunc(d.history, byRevision)
 	switch {

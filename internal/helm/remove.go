@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,7 +24,9 @@ import (
 )
 
 // Uninstall removes a release, its objects and its history, and returns when
-// the objects are gone. Objects that removal spares stay, and so does the record
+// the objects are gone. It fails with a *release.ChangedError, and removes nothing, when
+// the newest record is another than the one observed: somebody may have taken the
+// release over. Objects that removal spares stay, and so does the record
 // until everything else was seen to go, so that a removal which fails can be
 // tried again. What the terms of the release say of its objects and its namespace
 // is done as well.
@@ -45,6 +48,7 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 		return release.Removed{}, err
 	}
 	op.records.newest = observed.Revision
+	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
 	op.records.edit = func(record *helmrelease.Release) (err error) {
 		if record.Version == observed.Revision { // What is older was removed with its successor.
@@ -73,12 +77,19 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	return removedOf(gone, observed.Namespace)
 }
 
+func unchanged(observed, newest release.Observed) error {
+	if reflect.DeepEqual(observed, newest) {
+		return nil
+	}
+	return &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
+}
+
 // gone fails when a release is still there: Helm takes an empty list of records
 // for a release that is gone.
 func (c *Client) gone(ctx context.Context, removed release.Observed) error {
 	left, err := c.doubted(ctx, removed.Namespace, removed.Release)
 	if err == nil && left != nil {
-		err = &release.AppearedError{Release: removed.Release, Namespace: removed.Namespace}
+		err = &release.ChangedError{Release: removed.Release, Namespace: removed.Namespace}
 	}
 	return err
 }
@@ -174,6 +185,12 @@ func (c *Client) forget(ctx context.Context, observed release.Observed) error {
 	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
+	}
+	if len(history.Items) == 0 {
+		return nil
+	}
+	if err := unchanged(observed, newestOf(history.Items)); err != nil {
+		return err
 	}
 	slices.SortFunc(history.Items, func(a, b metav1.PartialObjectMetadata) int {
 		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)

@@ -94,13 +94,13 @@ func (e *CorruptRecordError) Error() string {
 	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret if the release is to be made anew", e.Name)
 }
 
-// AppearedError says that a release is there which was not when the cluster was
-// looked at, so that it has to be looked at again.
-type AppearedError struct {
+// ChangedError says that a release is not as it was when the cluster was looked at, or
+// is there and was not, so that it has to be looked at again.
+type ChangedError struct {
 	Release   string
 	Namespace string
 }
 
-func (e *AppearedError) Error() string {
-	return fmt.Sprintf("release %s in namespace %s is there, and was not when the cluster was looked at", e.Release, e.Namespace)
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("release %s in namespace %s has changed since the cluster was looked at", e.Release, e.Namespace)
 }
