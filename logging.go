@@ -1,6 +1,9 @@
 package main
 
-import "os"
+import (
+	"os"
+	"strings"
+)
 
 // frameworkLevel is what tells the plugin framework from which level on it logs.
 const frameworkLevel = "TF_LOG_SDK_FRAMEWORK"
@@ -11,10 +14,15 @@ const frameworkLevel = "TF_LOG_SDK_FRAMEWORK"
 // (internal/fwserver, MarkComputedNilsAsUnknown and NullifyWriteOnlyAttributes of 1.19):
 // time with the square of the values, which was most of a plan of 4000 deployments.
 func spareLogging() error {
-	for _, asked := range []string{"TF_LOG", "TF_LOG_PROVIDER", "TF_LOG_SDK", frameworkLevel} {
-		if os.Getenv(asked) != "" {
+	if os.Getenv(frameworkLevel) != "" {
+		return nil
+	}
+	for _, asked := range []string{"TF_LOG", "TF_LOG_PROVIDER", "TF_LOG_SDK"} {
+		switch strings.ToUpper(os.Getenv(asked)) {
+		case "", "INFO", "WARN", "ERROR", "OFF":
+		default: // TRACE, DEBUG, and JSON, which is everything.
 			return nil
 		}
 	}
-	return os.Setenv(frameworkLevel, "WARN")
+	return os.Setenv(frameworkLevel, "INFO")
 }

@@ -11,12 +11,13 @@ func TestSpareLogging(t *testing.T) {
 		set  map[string]string
 		want string
 	}{
-		"nobody asks":                 {want: "WARN"},
-		"Terraform is to log":         {set: map[string]string{"TF_LOG": "TRACE"}},
-		"providers are to log":        {set: map[string]string{"TF_LOG_PROVIDER": "DEBUG"}},
-		"the framework is to log":     {set: map[string]string{"TF_LOG_SDK_FRAMEWORK": "TRACE"}, want: "TRACE"},
-		"all of the SDK is to log":    {set: map[string]string{"TF_LOG_SDK": "INFO"}},
-		"an empty level is no demand": {set: map[string]string{"TF_LOG": ""}, want: "WARN"},
+		"nobody asks":               {want: "INFO"},
+		"Terraform is to log all":   {set: map[string]string{"TF_LOG": "trace"}},
+		"as JSON":                   {set: map[string]string{"TF_LOG": "JSON"}},
+		"providers are to log much": {set: map[string]string{"TF_LOG": "ERROR", "TF_LOG_PROVIDER": "DEBUG"}},
+		"all of the SDK is to log":  {set: map[string]string{"TF_LOG_SDK": "DEBUG"}},
+		"warnings are asked for":    {set: map[string]string{"TF_LOG_PROVIDER": "warn"}, want: "INFO"},
+		"the framework is to log":   {set: map[string]string{frameworkLevel: "TRACE"}, want: "TRACE"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
