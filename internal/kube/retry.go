@@ -12,8 +12,9 @@ import (
 // retrying repeats requests that can be repeated without changing what they do,
 // when the answer was that the server could not just then, or there was none because
 // the connection broke. client-go repeats others itself: reading where it knows the
-// error of the connection, and whatever the server asks to repeat with Retry-After. What creates or deletes is
-// left to the caller, who has to look first at what it came to.
+// error of the connection, and whatever the server asks to repeat with Retry-After.
+// What creates or deletes is left to the caller, who has to look first at what it came
+// to.
 type retrying struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.

@@ -14,7 +14,9 @@ import (
 
 func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 	t.Parallel()
-	const cut = 0
+	// cut is a connection that is closed, aborted one request on it, which HTTP/2 tells by
+	// an error that client-go does not know.
+	const cut, aborted = 0, -1
 	get := func(t *testing.T, client kubernetes.Interface) error {
 		t.Helper()
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
@@ -43,6 +45,9 @@ func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 		"reading, for long":              {do: get, code: http.StatusInternalServerError, times: 100, asked: 4, fails: true},
 		"reading, refused":               {do: get, code: http.StatusForbidden, times: 1, asked: 1, fails: true},
 		"reading, cut off":               {do: get, code: cut, times: 1, asked: 2},
+		"reading, aborted":               {do: get, code: aborted, times: 1, asked: 2},
+		"merging, aborted":               {do: patch(types.MergePatchType), code: aborted, times: 1, asked: 2},
+		"deleting, aborted, looked at":   {do: remove, code: aborted, times: 1, asked: 1, fails: true},
 		"merging, internal error":        {do: patch(types.MergePatchType), code: http.StatusInternalServerError, times: 1, asked: 2},
 		"merging, cut off":               {do: patch(types.StrategicMergePatchType), code: cut, times: 1, asked: 2},
 		"merging, conflict":              {do: patch(types.MergePatchType), code: http.StatusConflict, times: 1, asked: 1, fails: true},
@@ -63,6 +68,8 @@ func TestTransientAnswersAreAskedForAgain(t *testing.T) {
 				case test.code == cut:
 					go server.CloseClientConnections()
 					<-r.Context().Done()
+				case test.code == aborted:
+					panic(http.ErrAbortHandler)
 				default:
 					refuse(test.code, metav1.StatusReasonUnknown)(w, r)
 				}

@@ -83,7 +83,7 @@ func TestAccRequestsOfAnApply(t *testing.T) {
 			"patch " + maps: objects, "create " + records: 1, "update " + records: 2, "list " + maps: 5, "get " + records: 2, "list " + records: 1,
 		}},
 		{name: "destroy", value: "second", args: []string{"destroy", "-auto-approve", "-input=false"}, most: map[string]int{
-			"delete " + maps: objects, "delete " + records: 2, "update " + records: 1, "list " + maps: 5, "get " + records: 3, "list " + records: 2,
+			"delete " + maps: objects, "delete " + records: 2, "update " + records: 1, "list " + maps: 5, "get " + records: 3, "list " + records: 1,
 		}},
 	} {
 		configure(step.value)
