@@ -29,6 +29,9 @@ const (
 	home     = "w" // the workspace
 )
 
+// capabilities is the operation that goes on beside a look, in the same place.
+const capabilities = "capabilities"
+
 // memory is a cluster whose releases and objects live in a map. It keeps the
 // rules that matter here: a release holds its objects, an object has one holder,
 // and an uninstall takes along what it does not spare.
@@ -144,7 +147,7 @@ func (m *memory) Versions(ctx context.Context, references []target.Reference) (m
 }
 
 func (m *memory) Capabilities(ctx context.Context) (target.Capabilities, error) {
-	if err := m.begin(ctx, "capabilities", ""); err != nil {
+	if err := m.begin(ctx, capabilities, ""); err != nil {
 		return target.Capabilities{}, err
 	}
 	return target.Capabilities{Version: "v1." + m.name}, nil
@@ -315,9 +318,11 @@ func (m *memory) did() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(m.calls), func(call string) bool {
-		return call == "look" || strings.HasPrefix(call, "read ")
+		return isLook(call) || strings.HasPrefix(call, "read ")
 	})
 }
+
+func isLook(operation string) bool { return operation == "look" || operation == capabilities }
 
 func (m *memory) held() map[string]string {
 	m.mu.Lock()

@@ -77,7 +77,7 @@ type sight struct {
 
 func (e *Engine) sight(ctx context.Context, name string) sight {
 	var seen sight
-	seen.cluster, seen.snapshot, seen.err = e.look(ctx, name)
+	seen.cluster, seen.snapshot, seen.err = e.lookAhead(ctx, name)
 	return seen
 }
 
@@ -105,20 +105,6 @@ func (p *panorama) add(cluster string, seen sight) {
 func (p *panorama) all() map[string]sight {
 	p.looking.Wait()
 	return p.found
-}
-
-func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	cluster, err := e.clusters(name)
-	if err != nil {
-		return nil, release.Snapshot{}, err
-	}
-	slot, err := e.slot(ctx)
-	if err != nil {
-		return nil, release.Snapshot{}, err
-	}
-	defer slot.Pause()
-	snapshot, err := cluster.Look(ctx)
-	return cluster, snapshot, err
 }
 
 // write carries out one deployment and answers its record, nil when it failed.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -51,7 +52,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	op.records.newest = revision
 	if action != release.Keep && action != release.Adopt {
-		if err := c.prepareNamespace(ctx, d, w.Mark, observed); err != nil {
+		if err := c.prepare(ctx, op, d, w.Mark, observed); err != nil {
 			return release.Written{}, err
 		}
 	}
@@ -60,6 +61,16 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		c.namespaces.Delete(d.Namespace) // Its being gone can be the cause.
 	}
 	return written, err
+}
+
+// prepare makes the namespace ready, and meanwhile reads the records that Helm asks for
+// first.
+func (c *Client) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
+	var reading sync.WaitGroup
+	reading.Go(func() { op.records.foresee(d.Release) })
+	err := c.prepareNamespace(ctx, d, mark, observed)
+	reading.Wait()
+	return err
 }
 
 // carryOut does it, once everything is prepared. revision is the newest there is.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,15 +55,12 @@ type kubeClient struct {
 	gone map[*resource.Info]bool
 }
 
-// writes is how many objects of a kind are written at once.
-const writes = 32
-
-// Create makes objects, those of one kind at once, and comes back when all that
+// Create makes objects, those of a batch at once, and comes back when all that
 // were begun are through. Helm's own Create returns at the first error while it
 // goes on with others.
 func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	result := &kube.Result{}
-	for _, same := range kinds(objects) {
+	for _, same := range batches(objects) {
 		errs := each(same, func(object *resource.Info) error {
 			_, err := k.Client.Create(kube.ResourceList{object})
 			return err
@@ -86,40 +82,6 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	return result, nil
 }
 
-// kinds cuts a list where the kind changes: those of one kind do not need each other. An
-// object that a manifest has twice comes twice, one after the other.
-func kinds(objects kube.ResourceList) []kube.ResourceList {
-	var (
-		runs []kube.ResourceList
-		seen map[string]bool
-	)
-	for i, object := range objects {
-		key := release.Key(object.Namespace, object.Name)
-		if i == 0 || objects[i-1].Mapping.GroupVersionKind != object.Mapping.GroupVersionKind || seen[key] {
-			runs, seen = append(runs, nil), map[string]bool{}
-		}
-		seen[key] = true
-		runs[len(runs)-1] = append(runs[len(runs)-1], object)
-	}
-	return runs
-}
-
-// each writes objects at once, all of them whatever comes of one, and answers what went
-// wrong in their order.
-func each(objects kube.ResourceList, write func(object *resource.Info) error) []error {
-	var writing errgroup.Group
-	writing.SetLimit(writes)
-	errs := make([]error, len(objects))
-	for i, object := range objects {
-		writing.Go(func() error {
-			errs[i] = write(object)
-			return nil
-		})
-	}
-	_ = writing.Wait() // Each has its own error.
-	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-}
-
 // Update looks at what is live, of custom resources too. Helm's own Update compares
 // those only with the revision before (pkg/kube/client.go, createPatch), so that what
 // somebody changed on one would stay until the chart changes it as well.
@@ -127,7 +89,7 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 	return k.UpdateThreeWayMerge(original, target, force)
 }
 
-// UpdateThreeWayMerge brings objects to what the target says, those of one kind at once,
+// UpdateThreeWayMerge brings objects to what the target says, those of a batch at once,
 // and then removes those that it no longer has. What is live comes from a few lists; how
 // an object is changed, and that one without a change is left alone, is Helm's.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
@@ -146,7 +108,7 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	if err != nil {
 		return result, k.whole(err)
 	}
-	for _, same := range kinds(original.Difference(target)) {
+	for _, same := range batches(original.Difference(target)) {
 		each(same, func(object *resource.Info) error {
 			_, err := k.Client.UpdateThreeWayMerge(kube.ResourceList{object}, nil, force)
 			return err
@@ -163,7 +125,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (
 		result = &kube.Result{}
 		failed []error
 	)
-	for _, same := range kinds(target) {
+	for _, same := range batches(target) {
 		stops := false
 		errs := each(same, func(object *resource.Info) error {
 			var before kube.ResourceList
@@ -200,14 +162,14 @@ func joined(errs []error) error {
 	return &redactedError{text: strings.Join(texts, " && "), err: errors.Join(errs...)}
 }
 
-// DeleteWithPropagationPolicy deletes objects, those of one kind at once. Of what an API
+// DeleteWithPropagationPolicy deletes objects, those of a batch at once. Of what an API
 // server says it has deleted, or did not have, nobody need ask whether it is gone.
 func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	var (
 		mu     sync.Mutex
 		failed []error
 	)
-	for _, same := range kinds(objects) {
+	for _, same := range batches(objects) {
 		failed = append(failed, each(same, func(object *resource.Info) error {
 			gone, err := deleteOne(object, policy)
 			if gone {
@@ -283,7 +245,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	defer k.makeRoom()()
+	k.makeRoom()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
@@ -291,24 +253,18 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	defer k.makeRoom()()
+	k.makeRoom()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})
 }
 
-// restAfter is how long a wait takes before it makes room: most are over at once, and
-// whatever is begun in their place holds its chart in memory as well.
-const restAfter = 100 * time.Millisecond
-
 // makeRoom lets others run during a wait. There is one for crds/ too, before anything of
 // the release is written, which keeps its place.
-func (k *kubeClient) makeRoom() (end func()) {
-	if k.written == nil {
-		return func() {}
+func (k *kubeClient) makeRoom() {
+	if k.written != nil {
+		k.rest()
 	}
-	resting := time.AfterFunc(restAfter, func() { k.rest() })
-	return func() { resting.Stop() }
 }
 
 // WaitForDelete waits until all objects are gone.

@@ -137,12 +137,25 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 	return nil, err
 }
 
+// foresee reads the history of a release ahead of the first query. One that fails asks
+// again.
+func (d *recordDriver) foresee(name string) { _ = d.know(name) }
+
+// know reads the history unless it is known.
+func (d *recordDriver) know(name string) error {
+	if d.isRead {
+		return nil
+	}
+	if err := d.read(name); err != nil {
+		return err
+	}
+	d.isRead, d.taken = true, len(d.history) > 0 && isTaken(d.history)
+	return nil
+}
+
 func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error) {
-	if !d.isRead {
-		if err := d.read(name); err != nil {
-			return nil, err
-		}
-		d.isRead, d.taken = true, len(d.history) > 0 && isTaken(d.history)
+	if err := d.know(name); err != nil {
+		return nil, err
 	}
 	if len(d.history) == 0 {
 		return nil, driver.ErrReleaseNotFound
@@ -175,7 +188,8 @@ func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
 
 func byRevision(a, b *helmrelease.Release) int { return a.Version - b.Version }
 
-// read reads the history of a release, and what is in its newest record.
+// read reads the history of a release, and what is in its newest record if it is known
+// which that is.
 func (d *recordDriver) read(name string) error {
 	ctx := context.WithoutCancel(d.ctx)
 	var (

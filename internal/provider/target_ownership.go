@@ -39,7 +39,12 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 	if !ok {
 		return nil, release.Snapshot{}, fmt.Errorf("unexpected glance %T", kept)
 	}
-	seen.once.Do(func() { seen.snapshot, seen.err = client.Look(ctx) })
+	seen.once.Do(func() {
+		var asking sync.WaitGroup
+		asking.Go(func() { _, _ = client.Capabilities(ctx) }) // Who looks for objects needs its kinds, and says why not.
+		seen.snapshot, seen.err = client.Look(ctx)
+		asking.Wait()
+	})
 	return client, seen.snapshot, seen.err
 }
 

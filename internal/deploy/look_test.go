@@ -1,0 +1,67 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// What operations on objects have to know of a cluster is asked while it is looked at,
+// and not asked where nobody needs it. That it cannot be learned ends nothing.
+func TestLookAhead(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}
+	observe := func(drift deploy.Drift) func(context.Context, *deploy.Engine) []deploy.Failure {
+		return func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
+			return engine.Observe(ctx, holder(), drift, prior).Failures
+		}
+	}
+	tests := map[string]struct {
+		do    func(ctx context.Context, engine *deploy.Engine) []deploy.Failure
+		asked bool
+		took  time.Duration
+	}{
+		"an apply": {asked: true, took: 2 * time.Second, do: func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
+			asked := request(nil)
+			asked.Write = append(asked.Write, deployment("c1", "new", "v1-a")) // It is looked at, and then installed.
+			return engine.Apply(ctx, asked).Failures
+		}},
+		"live drift":    {asked: true, took: 2 * time.Second, do: observe(deploy.DriftLive)}, // Its objects are looked at as well.
+		"release drift": {took: time.Second, do: observe(deploy.DriftRelease)},
+		"no drift":      {took: time.Second, do: observe(deploy.DriftNone)},
+		"a survey": {asked: true, took: 2 * time.Second, do: func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
+			return engine.Survey(ctx, owner, []target.Deployment{web}).Failures
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clusters := newFleet("c1")
+				clusters["c1"].put(deployed(web))
+				clusters["c1"].before = func(_ context.Context, operation string) error {
+					time.Sleep(time.Second)
+					if operation == capabilities {
+						return errors.New("discovery is down")
+					}
+					return nil
+				}
+				began := time.Now()
+				expectNoFailures(t, test.do(t.Context(), clusters.engine()))
+				if took := time.Since(began); took != test.took {
+					t.Errorf("took %s, want %s", took, test.took)
+				}
+				if got := slices.Contains(clusters["c1"].calls, capabilities); got != test.asked {
+					t.Errorf("asked what it can do: %t, want %t", got, test.asked)
+				}
+			})
+		})
+	}
+}
