@@ -67,7 +67,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 // first.
 func (c *Client) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
 	var reading sync.WaitGroup
-	reading.Go(func() { op.records.foresee(d.Release) })
+	reading.Go(func() { op.records.foresee(d.Release) }) //nolint:contextcheck // the records have it
 	err := c.prepareNamespace(ctx, d, mark, observed)
 	reading.Wait()
 	return err

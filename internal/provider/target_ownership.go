@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
@@ -48,6 +49,39 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 	return client, seen.snapshot, seen.err
 }
 
+// glanceAhead begins to glance at the clusters that get a new release, while charts are
+// rendered. Who glances at one then waits for the answer; end gives up what is still
+// under way.
+func (f *fleet) glanceAhead(ctx context.Context, write []target.Deployment, prior map[deploy.Key]deploy.Record) (end func()) {
+	clusters := map[string]bool{}
+	for _, d := range write {
+		if isNew(d, prior[keyOf(d)]) && f.isPreviewed(d) {
+			clusters[d.Cluster] = true
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	var glancing sync.WaitGroup
+	places := semaphore.NewWeighted(int64(max(1, f.parallelism)))
+	for cluster := range clusters {
+		glancing.Go(func() {
+			if places.Acquire(ctx, 1) != nil {
+				return
+			}
+			defer places.Release(1)
+			_, _, _ = f.glance(ctx, cluster) // Whoever needs it hears of the error.
+		})
+	}
+	return func() {
+		cancel()
+		glancing.Wait()
+	}
+}
+
+// isPreviewed says whether a plan looks at the cluster of a deployment that changes.
+func (f *fleet) isPreviewed(d target.Deployment) bool {
+	return !d.Paused && !f.ownerUnknown && !f.expectsNoAnswer(d.Cluster)
+}
+
 // silent notes that clusters did not answer a refresh of this process, so that planning
 // does not wait for them once more.
 func (f *fleet) silent(failures []deploy.Failure) {
@@ -84,12 +118,11 @@ func (b *belongings) add(to *[]string, format string, args ...any) {
 func (r *targetResource) warnOwnership(ctx context.Context, plan *targetModel, prior map[deploy.Key]deploy.Record, write []target.Deployment, renderings map[deploy.Key]release.Rendering, diags *diag.Diagnostics) {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range write {
-		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
-		if len(fresh(d, prior[key], renderings[key])) > 0 && !d.Paused && !r.fleet.expectsNoAnswer(d.Cluster) {
+		if key := keyOf(d); len(fresh(d, prior[key], renderings[key])) > 0 && r.fleet.isPreviewed(d) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}
-	if len(byCluster) == 0 || diags.HasError() || r.fleet.ownerUnknown {
+	if len(byCluster) == 0 || diags.HasError() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
@@ -107,9 +140,14 @@ func (r *targetResource) warnOwnership(ctx context.Context, plan *targetModel, p
 	found.warn(plan.Name.ValueString(), diags)
 }
 
+// isNew says whether a deployment gets a release that it did not have.
+func isNew(d target.Deployment, prior deploy.Record) bool {
+	return prior.Release != d.Release || prior.Namespace != d.Namespace || prior.Digest == ""
+}
+
 // fresh are the objects that a deployment is to get and did not have.
 func fresh(d target.Deployment, prior deploy.Record, rendering release.Rendering) []release.Object {
-	if prior.Release != d.Release || prior.Namespace != d.Namespace || prior.Digest == "" {
+	if isNew(d, prior) {
 		return rendering.Objects
 	}
 	return slices.DeleteFunc(slices.Clone(rendering.Objects), func(o release.Object) bool {

@@ -290,6 +290,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
 		objects[key.String()] = hashesValue(record.Objects)
 	}
+	defer r.fleet.glanceAhead(ctx, compared.write, prior)()
 	unpinned := r.fleet.unpinAfterKinds(compared)
 	var failures []deploy.Failure
 	moody := map[string][]string{}
