@@ -61,9 +61,9 @@ func New(c Connection) (*Client, error) {
 // newClient makes a client of a configuration from share.
 func newClient(shared *rest.Config) (*Client, error) {
 	client := &Client{config: shared}
-	found, err := discovery.NewDiscoveryClientForConfig(shared)
+	found, err := newDiscoverer(shared)
 	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
+		return nil, err
 	}
 	client.discovery = memory.NewMemCacheClient(found)
 	client.mapper = &mapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(client.discovery)}
