@@ -50,9 +50,8 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 }
 
 // glanceAhead begins to glance at the clusters that get a new release, while charts are
-// rendered. Who glances at one then waits for the answer; end gives up what is still
-// under way.
-func (f *fleet) glanceAhead(ctx context.Context, write []target.Deployment, prior map[deploy.Key]deploy.Record) (end func()) {
+// rendered. Who glances at one then waits for the answer, and wait for all of them.
+func (f *fleet) glanceAhead(ctx context.Context, write []target.Deployment, prior map[deploy.Key]deploy.Record) (wait func()) {
 	clusters := map[string]bool{}
 	for _, d := range write {
 		if isNew(d, prior[keyOf(d)]) && f.isPreviewed(d) {
@@ -72,8 +71,8 @@ func (f *fleet) glanceAhead(ctx context.Context, write []target.Deployment, prio
 		})
 	}
 	return func() {
-		cancel()
 		glancing.Wait()
+		cancel()
 	}
 }
 
