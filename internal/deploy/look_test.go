@@ -65,3 +65,28 @@ func TestLookAhead(t *testing.T) {
 		})
 	}
 }
+
+// A cluster that does not answer is not waited for twice.
+func TestFailedLookGivesUpWhatIsBesideIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const patience = 30 * time.Second
+		clusters, asked := newFleet("c1"), request(nil)
+		asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
+		clusters["c1"].before = func(ctx context.Context, operation string) error {
+			if operation == capabilities {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			time.Sleep(patience)
+			return unreachable("c1")
+		}
+		began := time.Now()
+		if failures := clusters.engine().Apply(t.Context(), asked).Failures; len(failures) != 1 {
+			t.Errorf("failures = %v, want one", failures)
+		}
+		if took := time.Since(began); took != patience {
+			t.Errorf("took %s, want %s", took, patience)
+		}
+	})
+}

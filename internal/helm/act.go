@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/kube"
@@ -44,6 +44,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	op.client.release = release.Key(d.Namespace, d.Release)
 	if w.Turn != nil && !helmOptions(d).Atomic { // What is atomic may have all of it to write again.
 		op.client.rest = w.Turn.Rest
+		op.client.resume = func() error { return w.Turn.Resume(ctx) }
 	}
 	op.records.until = time.Now().Add(w.Timeout)
 	revision := 0
@@ -64,13 +65,12 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 }
 
 // prepare makes the namespace ready, and meanwhile reads the records that Helm asks for
-// first.
+// first. A damaged one can panic, which the caller's goroutine is guarded against.
 func (c *Client) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
-	var reading sync.WaitGroup
-	reading.Go(func() { op.records.foresee(d.Release) }) //nolint:contextcheck // the records have it
-	err := c.prepareNamespace(ctx, d, mark, observed)
-	reading.Wait()
-	return err
+	var making errgroup.Group
+	making.Go(func() error { return c.prepareNamespace(ctx, d, mark, observed) })
+	op.records.foresee(d.Release) //nolint:contextcheck // the records have it
+	return making.Wait()
 }
 
 // carryOut does it, once everything is prepared. revision is the newest there is.

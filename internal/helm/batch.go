@@ -36,7 +36,7 @@ func batches(objects kube.ResourceList) []kube.ResourceList {
 }
 
 // isIndependent says whether an object can be written along with the one before it. A
-// token is refused unless its service account is there.
+// token does not last unless its service account is there.
 func isIndependent(before, object *resource.Info) bool {
 	if isToken(before) || isToken(object) {
 		return isToken(before) && isToken(object)

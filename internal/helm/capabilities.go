@@ -38,11 +38,29 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 
 // ability asks the cluster once.
 func (c *Client) ability(ctx context.Context) (*ability, error) {
+	if err := c.asking.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("waiting for what the cluster can do: %w", err)
+	}
+	defer c.asking.Release(1)
+	c.mu.Lock()
+	known, forgotten := c.known, c.forgotten
+	c.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	known, err := c.askAbility(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known != nil {
-		return c.known, nil
+	if c.forgotten == forgotten { // Else it can be from before what changed it.
+		c.known = known
 	}
+	return known, nil
+}
+
+func (c *Client) askAbility(ctx context.Context) (*ability, error) {
 	client, err := c.getter.ToDiscoveryClient()
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
@@ -64,6 +82,9 @@ func (c *Client) ability(ctx context.Context) (*ability, error) {
 	if err := asking.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the version of the API server: %w", err)
 	}
+	if err := ctx.Err(); err != nil { // A group that was cut off looks like one that is silent.
+		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
+	}
 	apis, err := action.GetVersionSet(found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
@@ -79,7 +100,6 @@ func (c *Client) ability(ctx context.Context) (*ability, error) {
 		known.silent = append(known.silent, group.String())
 	}
 	slices.Sort(known.silent)
-	c.known = known
 	return known, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -72,8 +73,14 @@ type Client struct {
 	objects Objects
 	charts  *Charts
 
+	// asking is held by whoever asks the cluster for its capabilities. It can take its time
+	// to answer, and who waits for another's question can give up.
+	asking *semaphore.Weighted
+
 	mu    sync.Mutex
 	known *ability
+	// forgotten counts how often known was.
+	forgotten int
 	// seen are the revisions of the newest records that were ever listed.
 	seen map[string]int
 	// kept are records of this process whose objects have not been looked at since.
@@ -87,7 +94,10 @@ type Client struct {
 // New makes a client of a cluster's connection. It dials nothing.
 func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *Charts) *Client {
 	setFieldManager()
-	return &Client{getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, seen: map[string]int{}, kept: map[string]record{}}
+	return &Client{
+		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts,
+		asking: semaphore.NewWeighted(1), seen: map[string]int{}, kept: map[string]record{},
+	}
 }
 
 // forgetCapabilities makes the next operation read them again, after an
@@ -96,16 +106,16 @@ func (c *Client) forgetCapabilities() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = nil
+	c.forgotten++
 }
 
 // forgetKinds makes the next operation ask the cluster again.
 func (c *Client) forgetKinds() {
-	c.forgetCapabilities()
-	mapper, err := c.getter.ToRESTMapper()
-	if err != nil {
-		return // The next operation fails with it.
+	// First the mapper, as it forgets discovery, which capabilities are read from.
+	if mapper, err := c.getter.ToRESTMapper(); err == nil { // The next operation fails with it.
+		meta.MaybeResetRESTMapper(mapper)
 	}
-	meta.MaybeResetRESTMapper(mapper)
+	c.forgetCapabilities()
 }
 
 // operation is what one Helm action on one namespace needs. Helm changes parts
@@ -149,6 +159,7 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		gone:      map[*resource.Info]bool{},
 		targets:   map[*resource.Info]bool{},
 		rest:      func() bool { return false },
+		resume:    func() error { return nil },
 		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return c.renew(getter) },
 	}

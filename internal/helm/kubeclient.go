@@ -35,8 +35,10 @@ type kubeClient struct {
 	release string
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
-	// rest is told when nothing is left but to wait.
-	rest func() bool
+	// rest is told when nothing is left but to wait, and resume when there is more to do
+	// after all.
+	rest   func() bool
+	resume func() error
 	// validated says that the API server checks fields itself.
 	validated bool
 	// renew makes another factory, in place of one that keeps a failure.
@@ -60,6 +62,11 @@ type kubeClient struct {
 // goes on with others.
 func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 	result := &kube.Result{}
+	if len(objects) > 0 && isHook(objects[0]) { // What follows a wait can be as much work as what came before it.
+		if err := k.resume(); err != nil {
+			return result, err
+		}
+	}
 	for _, same := range batches(objects) {
 		errs := each(same, func(object *resource.Info) error {
 			_, err := k.Client.Create(kube.ResourceList{object})

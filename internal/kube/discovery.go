@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,7 +44,7 @@ func (d discoverer) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 ) {
 	timed, cancel := context.WithTimeout(ctx, d.timeout)
 	second := &secondHalf{ctx: timed}
-	defer second.drop()
+	defer second.asking.Wait()
 	defer cancel()
 	return d.DiscoveryClient.GroupsAndMaybeResourcesWithContext(context.WithValue(ctx, secondKey{}, second))
 }
@@ -55,9 +57,8 @@ type secondHalf struct {
 	ctx    context.Context
 	asking sync.WaitGroup
 	begun  bool
-	// response and err are the answer, until it is taken.
+	// response is the answer, all of it, until it is taken. There is none if that failed.
 	response *http.Response
-	err      error
 }
 
 // begin asks for /apis as it is asked for /api. That is asked again if the server wants it.
@@ -68,22 +69,27 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	s.begun = true
 	request := first.Clone(s.ctx) //nolint:contextcheck // that of the first ends with its answer
 	request.URL.Path += "s"
-	s.asking.Go(func() { s.response, s.err = next.RoundTrip(request) }) //nolint:bodyclose // whoever takes it does, or drop
+	s.asking.Go(func() {
+		response, err := next.RoundTrip(request)
+		if err != nil {
+			return
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			return
+		}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		s.response = response
+	})
 }
 
-// take answers once what was asked.
-func (s *secondHalf) take() (response *http.Response, err error) {
+// take answers once what was asked, nil if it has to be asked anew.
+func (s *secondHalf) take() *http.Response {
 	s.asking.Wait()
-	response, err = s.response, s.err
-	s.response, s.err = nil, nil
-	return response, err
-}
-
-// drop lets go of an answer that nobody took.
-func (s *secondHalf) drop() {
-	if response, _ := s.take(); response != nil {
-		_ = response.Body.Close()
-	}
+	response := s.response
+	s.response = nil
+	return response
 }
 
 // foresighted is a transport that asks for the second half of discovery with the first.
@@ -101,8 +107,8 @@ func (f foresighted) RoundTrip(request *http.Request) (*http.Response, error) {
 	case strings.HasSuffix(path, "/api"):
 		second.begin(f.next, request)
 	case strings.HasSuffix(path, "/apis"):
-		if response, err := second.take(); response != nil || err != nil {
-			return response, err
+		if response := second.take(); response != nil {
+			return response, nil
 		}
 	}
 	return f.next.RoundTrip(request)

@@ -41,9 +41,13 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 		return nil, release.Snapshot{}, fmt.Errorf("unexpected glance %T", kept)
 	}
 	seen.once.Do(func() {
+		aside, giveUp := context.WithCancel(ctx)
+		defer giveUp()
 		var asking sync.WaitGroup
-		asking.Go(func() { _, _ = client.Capabilities(ctx) }) // Who looks for objects needs its kinds, and says why not.
-		seen.snapshot, seen.err = client.Look(ctx)
+		asking.Go(func() { _, _ = client.Capabilities(aside) }) // Who looks for objects needs its kinds, and says why not.
+		if seen.snapshot, seen.err = client.Look(ctx); seen.err != nil {
+			giveUp()
+		}
 		asking.Wait()
 	})
 	return client, seen.snapshot, seen.err

@@ -1,0 +1,24 @@
+package helm
+
+import (
+	"errors"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// A hook runs after a wait, in which others took the place: it is not begun before there
+// is one again.
+func TestHookTakesItsPlaceAgain(t *testing.T) {
+	t.Parallel()
+	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}
+	hook.SetAnnotations(map[string]string{helmrelease.HookAnnotation: helmrelease.HookPostInstall.String()})
+	full := errors.New("not continued")
+	client := &kubeClient{resume: func() error { return full }}
+	if _, err := client.Create(kube.ResourceList{&resource.Info{Object: hook}}); !errors.Is(err, full) {
+		t.Errorf("error = %v, want %v", err, full)
+	}
+}
