@@ -7,6 +7,7 @@ import (
 	"flag"
 	"log"
 	"os"
+	"runtime"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
@@ -22,13 +23,14 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
-	heedMemory()
+	ballast := heedMemory()
 	if err := spareLogging(); err != nil {
 		log.Fatal(err)
 	}
 	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}
+	runtime.KeepAlive(ballast)
 }
 
 func serve(debug bool) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -23,5 +24,26 @@ func TestHeedMemory(t *testing.T) {
 	heedMemory()
 	if limit := debug.SetMemoryLimit(-1); limit < least || limit == math.MaxInt64 {
 		t.Errorf("the limit is %d", limit)
+	}
+}
+
+// Not parallel, for the same reason.
+func TestGarbageIsCollectedLessOftenWhereMemoryIsAmple(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "of the test") // It is set below.
+	for _, test := range []struct {
+		limit int64
+		want  bool
+	}{{limit: least}, {limit: ample, want: true}, {limit: math.MaxInt64, want: true}} {
+		debug.SetMemoryLimit(test.limit)
+		ballast := heedMemory()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		runtime.KeepAlive(ballast)
+		if got := stats.NextGC >= 2*slack; got != test.want {
+			t.Errorf("limit %d: the next collection is at %d bytes", test.limit, stats.NextGC)
+		}
 	}
 }
