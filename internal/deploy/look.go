@@ -7,20 +7,32 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
+// LookAhead looks at a cluster before operations on objects. What those have to know of
+// it is asked at the same time, as there can be a long way to a cluster; why that failed
+// they say themselves.
+func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) {
+	aside, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _ = cluster.Capabilities(aside) })
+	snapshot, err := cluster.Look(ctx)
+	if err != nil {
+		giveUp()
+	}
+	asking.Wait()
+	return snapshot, err
+}
+
 // look lists the releases of a cluster.
 func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return e.lookAnd(ctx, name, func(context.Context, Cluster) {})
+	return e.lookBy(ctx, name, func(ctx context.Context, cluster Observer) (release.Snapshot, error) { return cluster.Look(ctx) })
 }
 
-// lookAhead is a look before operations on objects. What those have to know of the
-// cluster it learns at the same time, as there can be a long way to it; why that failed
-// they say themselves.
 func (e *Engine) lookAhead(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return e.lookAnd(ctx, name, func(ctx context.Context, cluster Cluster) { _, _ = cluster.Capabilities(ctx) })
+	return e.lookBy(ctx, name, LookAhead)
 }
 
-// lookAnd does something beside a look, for as long as that can come to something.
-func (e *Engine) lookAnd(ctx context.Context, name string, beside func(context.Context, Cluster)) (Cluster, release.Snapshot, error) {
+func (e *Engine) lookBy(ctx context.Context, name string, by func(context.Context, Observer) (release.Snapshot, error)) (Cluster, release.Snapshot, error) {
 	cluster, err := e.clusters(name)
 	if err != nil {
 		return nil, release.Snapshot{}, err
@@ -30,14 +42,6 @@ func (e *Engine) lookAnd(ctx context.Context, name string, beside func(context.C
 		return nil, release.Snapshot{}, err
 	}
 	defer slot.Pause()
-	aside, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	var asking sync.WaitGroup
-	asking.Go(func() { beside(aside, cluster) })
-	snapshot, err := cluster.Look(ctx)
-	if err != nil {
-		giveUp()
-	}
-	asking.Wait()
+	snapshot, err := by(ctx, cluster)
 	return cluster, snapshot, err
 }

@@ -40,16 +40,7 @@ func (f *fleet) glance(ctx context.Context, cluster string) (*clusterClient, rel
 	if !ok {
 		return nil, release.Snapshot{}, fmt.Errorf("unexpected glance %T", kept)
 	}
-	seen.once.Do(func() {
-		aside, giveUp := context.WithCancel(ctx)
-		defer giveUp()
-		var asking sync.WaitGroup
-		asking.Go(func() { _, _ = client.Capabilities(aside) }) // Who looks for objects needs its kinds, and says why not.
-		if seen.snapshot, seen.err = client.Look(ctx); seen.err != nil {
-			giveUp()
-		}
-		asking.Wait()
-	})
+	seen.once.Do(func() { seen.snapshot, seen.err = deploy.LookAhead(ctx, client) })
 	return client, seen.snapshot, seen.err
 }
 
