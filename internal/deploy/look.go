@@ -7,9 +7,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// LookAhead looks at a cluster before operations on objects. What those have to know of
-// it is asked at the same time, as there can be a long way to a cluster; why that failed
-// they say themselves.
+// LookAhead looks at a cluster before something is written there, or is to be. What that
+// has to know of the cluster is asked at the same time, as there can be a long way to it;
+// why it could not be learned, that says itself.
 func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) {
 	aside, giveUp := context.WithCancel(ctx)
 	defer giveUp()

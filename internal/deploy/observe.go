@@ -46,17 +46,13 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 // observeCluster looks at one cluster: at its release records and, of all deployments
 // together, at the objects.
 func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, drift Drift, found *sightings) {
-	look := e.look
-	if drift == DriftLive {
-		look = e.lookAhead
-	}
-	cluster, snapshot, err := look(ctx, name)
+	cluster, snapshot, err := e.look(ctx, name)
 	if err != nil {
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
 		return
 	}
 	found.answered(name, snapshot)
-	inspected := map[Key]release.Inspection{}
+	look := map[Key]release.Inspection{}
 	for _, key := range keys {
 		prior := found.prior[key]
 		observed := snapshot.Find(prior.Namespace, prior.Release)
@@ -71,10 +67,10 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 		record := fold(prior, *observed, own)
 		found.seen(key, record)
 		if isInspected(record, drift) {
-			inspected[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
+			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
 		}
 	}
-	found.inspected(e.inspect(ctx, cluster, inspected), drift)
+	found.inspected(e.inspect(ctx, cluster, look), drift)
 }
 
 // sightings collects what was seen.

@@ -29,7 +29,7 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 }
 
 func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted []target.Deployment, found *sightings) {
-	cluster, snapshot, err := e.lookAhead(ctx, name)
+	cluster, snapshot, err := e.look(ctx, name)
 	if err != nil {
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err})
 		return

@@ -33,7 +33,7 @@ func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"get /api": 1, "get /apis": 1, "get /version": 1, "get /api/v1/namespaces/kube-system": 1,
+		"get /api": 1, "get /apis": 1, "get /api/v1/namespaces/kube-system": 1,
 		"list /api/v1/secrets": 1,
 		fmt.Sprintf("list /api/v1/namespaces/%s/secrets", o.namespace):             1,
 		fmt.Sprintf("list /api/v1/namespaces/%s/configmaps", o.namespace):          1,

@@ -24,6 +24,20 @@ func (o *ordeal) spoil(n int, fault func(*http.Request) faulttest.Fault) {
 	})
 }
 
+// spoilAfterLooks makes it answer wrongly once its releases were listed so many times.
+func (o *ordeal) spoilAfterLooks(n int, fault func(*http.Request) faulttest.Fault) {
+	var looked atomic.Int64
+	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
+		if looked.Load() >= int64(n) {
+			return fault(request)
+		}
+		if request.URL.Path == "/api/v1/secrets" {
+			looked.Add(1)
+		}
+		return faulttest.Fault{}
+	})
+}
+
 // What an API server can say that is not the truth about its cluster. It must
 // never be read as "gone": revisions and UIDs of everything that is not planned
 // for removal stay, in whatever request of whatever command it begins.
@@ -55,7 +69,7 @@ func TestAccWipeOut(t *testing.T) {
 					o.throughWipeOut(t, n, test.fault, test.credible)
 				})
 			}
-			o.spoil(12, test.fault)
+			o.spoilAfterLooks(2, test.fault) // That of the refresh, and that of the apply.
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
 			// What was not seen to go is still known, and goes with the next try.
