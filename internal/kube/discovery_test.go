@@ -2,8 +2,10 @@ package kube_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +67,34 @@ func TestDiscoveryAsksForBothHalvesAtOnce(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An answer for the second half that breaks off is asked for anew.
+func TestDiscoveryAsksAnewForWhatBrokeOff(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api":
+			answer(w, http.StatusOK, metav1.APIVersions{})
+		case asked.Add(1) == 1:
+			_, _ = w.Write([]byte(`{"kind": "APIGroupList", `))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		default:
+			answer(w, http.StatusOK, metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps"}}})
+		}
+	})
+	found, err := discoveryOf(t, to(server)).ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(found.Groups, func(group metav1.APIGroup) bool { return group.Name == "apps" }) {
+		t.Errorf("groups = %v, want apps among them", found.Groups)
+	}
+	if got := asked.Load(); got != 2 {
+		t.Errorf("asked %d times, want twice", got)
 	}
 }
 
