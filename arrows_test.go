@@ -39,7 +39,8 @@ func house() map[string]room {
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]room{
-		"main":     {code: []string{"provider"}, speaks: []string{"Terraform"}},
+		"main":     {code: []string{"provider", "startup"}, speaks: []string{"Terraform"}},
+		"startup":  {pure: true},
 		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
 
 		"provider": {

@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/startup"
 )
 
 const (
@@ -22,7 +24,8 @@ const (
 
 // heedMemory makes the collector of garbage work harder where memory becomes scarce,
 // instead of taking twice of what is in use, wherever that ends, and less where there is
-// plenty. It sets no limit where GOMEMLIMIT says something else.
+// plenty. It sets no limit where GOMEMLIMIT says something else. Until then the collector
+// was at rest.
 //
 // Whoever holds the ballast that it answers keeps the collector at rest: it counts as
 // memory in use, and takes none, as nobody ever touches it. What follows from what is in
@@ -33,8 +36,9 @@ func heedMemory() (ballast []byte) {
 		memlimit.WithRatio(share), memlimit.WithMin(least),
 		memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)),
 	)
-	if limit := debug.SetMemoryLimit(-1); limit < ample {
-		return nil
+	if limit := debug.SetMemoryLimit(-1); limit >= ample {
+		ballast = make([]byte, slack)
 	}
-	return make([]byte, slack)
+	startup.Done()
+	return ballast
 }

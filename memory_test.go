@@ -8,6 +8,23 @@ import (
 	"testing"
 )
 
+// collected is how often garbage was collected before anything of this package ran, which
+// Go initializes last.
+//
+//nolint:gochecknoglobals // it is about what happens before there is a function
+var collected = func() uint32 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.NumGC
+}()
+
+func TestNothingIsCollectedBeforeMain(t *testing.T) {
+	t.Parallel()
+	if collected > 0 {
+		t.Errorf("garbage was collected %d times", collected)
+	}
+}
+
 // Not parallel: the limit is that of the process.
 func TestHeedMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
