@@ -49,7 +49,8 @@ type Writer interface {
 	// Write carries out an action other than Uninstall.
 	Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error)
 	// Uninstall removes a release and returns when it is gone. It fails with a
-	// *release.ChangedError if the release is not as observed any more.
+	// *release.ChangedError if the release is not as observed any more. Of one that is
+	// gone it does what is left to do, as to remove its namespace.
 	Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error)
 }
 

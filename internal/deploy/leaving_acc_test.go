@@ -174,6 +174,35 @@ func TestAccNamespaceGoesWithItsLastRelease(t *testing.T) {
 	}
 }
 
+// A removal that broke off is begun again, when only its namespace is left.
+func TestAccNamespaceGoesAfterARelease(t *testing.T) {
+	t.Parallel()
+	o := newOnCluster(t, "leaving-later")
+	o.write(t, o.deployment("web", "v1-a", configMapFile("web"), fleetyaml.Options{DeleteNamespace: true}))
+	cluster, err := genuineClusters(testenv.Shared(t))("c1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	observed, err := cluster.Release(t.Context(), o.namespace, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range o.records(t) {
+		if err := o.client.CoreV1().Secrets(o.namespace).Delete(t.Context(), record, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.client.CoreV1().ConfigMaps(o.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace is still there (%v)", err)
+	}
+}
+
 // Labels and annotations of a namespace: everybody has their own.
 func TestAccNamespaceKeysAreOwn(t *testing.T) {
 	t.Parallel()

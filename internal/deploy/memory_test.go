@@ -48,6 +48,8 @@ type memory struct {
 	objects  map[string]string // key to the release that holds it
 	notReady map[string]error  // by release
 	broken   map[string]error  // what Write leaves a failed revision and this error of
+	// leave is what follows the removal of a release, which the removal answers.
+	leave func() (release.Removed, error)
 	// rollout is what a write waits for when everything is written.
 	rollout func(ctx context.Context, key string) error
 	// found is what the objects of a release are like, where it is not that all are
@@ -202,7 +204,7 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !cmp.Equal(m.releases[key], observed) {
+	if found, there := m.releases[key]; there && !cmp.Equal(found, observed) {
 		return release.Removed{}, &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
 	}
 	// Helm deletes what its record names, whoever holds it by now.
@@ -212,6 +214,9 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 		}
 	}
 	delete(m.releases, key)
+	if m.leave != nil {
+		return m.leave()
+	}
 	return release.Removed{}, nil
 }
 

@@ -111,26 +111,33 @@ func isChanged(before, now *release.Observed) bool {
 	return !reflect.DeepEqual(*before, *now)
 }
 
-// Uninstall removes a release as long as it is there and the holder's.
+// Uninstall removes a release as long as it is the holder's. What follows on that, such as
+// its namespace, is tried again too when the release itself is gone: no later apply would
+// know of it.
 func (p persistent) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	lasting, cancel := outlast(ctx, grace)
 	defer cancel()
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
+	var kept []string
 	return retry(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
 		if !first {
 			now, err := p.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
-				return release.Removed{}, passing(err)
+				return release.Removed{Kept: kept}, passing(err)
 			}
-			if release.DecideRemoval(observed.Mark, now) != release.Uninstall {
-				return release.Removed{}, nil
+			if now != nil {
+				if release.DecideRemoval(observed.Mark, now) != release.Uninstall {
+					return release.Removed{Kept: kept}, nil
+				}
+				observed = *now
 			}
-			observed = *now
 			removal.Timeout = time.Until(deadline)
 		}
 		first = false
 		removed, err := p.Cluster.Uninstall(lasting, observed, removal)
+		kept = append(kept, removed.Kept...)
+		removed.Kept = kept
 		return removed, passing(err)
 	})
 }

@@ -111,6 +111,35 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// What follows the removal of a release, as that of its namespace, is tried again when the
+// release is gone, and what was kept is still told.
+func TestRemovalThatBreaksAfterItsRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clusters := newFleet("c1")
+		web := deployment("c1", "web", "v1-a")
+		clusters["c1"].put(deployed(web))
+		left := 0
+		clusters["c1"].leave = func() (release.Removed, error) {
+			if left++; left == 1 {
+				return release.Removed{Kept: []string{"ConfigMap/ns/kept"}}, &status.BusyError{Cluster: "c1", Err: errors.New("too many requests")}
+			}
+			return release.Removed{InNamespace: []string{"ConfigMap kept"}}, nil
+		}
+		asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+		asked.Remove = []deploy.Key{key("c1", "web")}
+		outcome := clusters.engine().Apply(t.Context(), asked)
+		expectNoFailures(t, outcome.Failures)
+		want := []deploy.Notice{{Cluster: "c1", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/ns/kept"}, InNamespace: []string{"ConfigMap kept"}}}}
+		if diff := cmp.Diff(want, outcome.Notices); diff != "" {
+			t.Errorf("notices (-want +got):\n%s", diff)
+		}
+		if len(outcome.Records) > 0 {
+			t.Errorf("records: %v", outcome.Records)
+		}
+	})
+}
+
 func TestBusyClusterIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
