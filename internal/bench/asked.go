@@ -42,14 +42,14 @@ func (r contestResult) askRatio(what string, in cell, s step, other string, limi
 		return row
 	}
 	ratio := own.Median / against.Median
-	row.Measured = fmt.Sprintf("%.2f (%.2f s of %.2f s)", ratio, own.Median, against.Median)
+	row.Measured = fmt.Sprintf("%.3f (%.2f s of %.2f s)", ratio, own.Median, against.Median)
 	row.Verdict = verdict(ratio <= limit)
 	lowest := "floor-ready"
 	if !in.Wait {
 		lowest = "floor"
 	}
 	if floor, there := r.of(in, lowest, s, seconds); there {
-		row.Floor = fmt.Sprintf("%.2f (%.2f s)", floor.Median/against.Median, floor.Median)
+		row.Floor = fmt.Sprintf("%.3f (%.2f s)", floor.Median/against.Median, floor.Median)
 	}
 	return row
 }
