@@ -98,7 +98,7 @@ func (c *Client) carryOut(ctx context.Context, op *operation, action release.Act
 // brought looks whether what was written changes what the cluster can do. What comes
 // after it, as a bundle that depends on it, is to be rendered for that.
 func (c *Client) brought(written release.Written, err error) (release.Written, error) {
-	if slices.ContainsFunc(written.Rendering.Objects, func(o release.Object) bool { return o.Kind == crdKind || o.Kind == apiServiceKind }) {
+	if slices.ContainsFunc(written.Rendering.Objects, func(o release.Object) bool { return bringsKinds(o.Kind) }) {
 		c.forgetKinds()
 	}
 	return written, err

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -122,30 +121,6 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
 	r.client.forgetCapabilities()
-	return r.waitServed(ctx, definitions)
-}
-
-// waitServed returns when discovery tells of the kinds, which is a moment after
-// their definitions are established.
-func (r definer) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
-	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	const pause = 100 * time.Millisecond
-	for _, definition := range definitions {
-		defined := definedKind(definition)
-		err := wait.PollUntilContextCancel(ctx, pause, true, func(context.Context) (bool, error) {
-			_, err := mapper.RESTMapping(defined)
-			if meta.IsNoMatchError(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for the kind %s to be served: %w", defined.Kind, err)
-		}
-	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,7 +94,11 @@ func (c *Client) await(ctx context.Context, of release.Inspection) (release.Find
 	if read[0].err != nil {
 		return release.Finding{}, read[0].err
 	}
-	return c.objects.Await(ctx, of, read[0].objects)
+	finding, err := c.objects.Await(ctx, of, read[0].objects)
+	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return bringsKinds(o.GetKind()) }) {
+		c.forgetKinds() // Nobody waited for them when they were written.
+	}
+	return finding, err
 }
 
 const (

@@ -66,9 +66,6 @@ func (m *mentions) read(c *chart.Chart) {
 	}
 }
 
-// apiServiceKind hands a group of APIs to a server in the cluster.
-const apiServiceKind = "APIService"
-
 func valueMentions(value any) bool {
 	switch value := value.(type) {
 	case string:

@@ -89,8 +89,6 @@ func keepCRDs(objects []*unstructured.Unstructured) {
 	}
 }
 
-const crdKind = "CustomResourceDefinition"
-
 // postRendererFor is what all objects of a deployment but hooks go through.
 func postRendererFor(d target.Deployment) postrender.PostRenderer {
 	if d.Options.DeleteCRDResources {

@@ -41,7 +41,9 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 	}
 	v := newVigil(c, objects, health)
 	if finding.Settled() {
-		err = v.keep(ctx, v.pending)
+		if err = v.keep(ctx, v.pending); err == nil {
+			err = c.waitServed(ctx, v.definitions)
+		}
 	} else {
 		v.look(ctx, v.pending)
 		err = v.result(ctx)
@@ -49,6 +51,12 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 	if unsettled, ok := errors.AsType[*unsettledError](err); ok {
 		finding.Missing = append(finding.Missing, unsettled.finding.Missing...)
 		finding.NotReady, err = unsettled.finding.NotReady, nil
+	}
+	if unserved, ok := errors.AsType[*NotReadyError](err); ok {
+		for _, object := range unserved.Objects {
+			finding.NotReady = append(finding.NotReady, object.unready())
+		}
+		err = nil
 	}
 	finding.Ready = len(parts) - len(finding.Missing) - len(finding.NotReady)
 	return finding, err

@@ -199,7 +199,7 @@ func compareOne(finding *release.Finding, p part, live *unstructured.Unstructure
 		return err
 	}
 	if !ready {
-		finding.NotReady = append(finding.NotReady, release.Unready{Object: name, Reason: condition.Status + ": " + condition.Message})
+		finding.NotReady = append(finding.NotReady, condition.unready())
 		return nil
 	}
 	finding.Ready++

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
 )
@@ -29,6 +30,9 @@ type vigil[R any] struct {
 	aim     aim[R]
 	pending []*resource.Info
 	reasons map[*resource.Info]R
+	// definitions are the custom resource definitions that were waited for, as they were
+	// seen then.
+	definitions []*unstructured.Unstructured
 	// err is why the last look failed.
 	err     error
 	watches *watches
@@ -212,6 +216,9 @@ func (v *vigil[R]) note(object *resource.Info, got sight, reason R, done bool) {
 	if !done {
 		v.reasons[object] = reason
 		return
+	}
+	if got.object != nil && isDefinition(got.object) {
+		v.definitions = append(v.definitions, got.object)
 	}
 	delete(v.reasons, object)
 	v.pending = slices.DeleteFunc(v.pending, func(o *resource.Info) bool { return o == object })

@@ -22,6 +22,10 @@ type Condition struct {
 	ended bool
 }
 
+func (c Condition) unready() release.Unready {
+	return release.Unready{Object: c.Object, Reason: c.Status + ": " + c.Message}
+}
+
 // NotReadyError lists the objects that are not ready.
 type NotReadyError struct{ Objects []Condition }
 
@@ -65,10 +69,14 @@ func (e *NotGoneError) Error() string {
 // WaitReady returns when every object that counts was seen ready by kstatus. It fails
 // with a *NotReadyError when ctx ends, or earlier when an object has failed and
 // waiting is of no use. What the API server answered when an object was written
-// counts as seen where it can be relied on; see isTelling.
+// counts as seen where it can be relied on; see isTelling. A custom resource definition
+// is ready once discovery tells of its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	v := newVigil(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
-	return v.keep(ctx, v.answered())
+	if err := v.keep(ctx, v.answered()); err != nil {
+		return err
+	}
+	return c.waitServed(ctx, v.definitions)
 }
 
 // Ready looks once and fails with a *NotReadyError if an object is not ready. What the

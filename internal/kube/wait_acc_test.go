@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -55,18 +54,13 @@ func newLab(t *testing.T, namespace string) lab {
 	return lab{Client: client, namespace: namespace, cluster: env.Cluster(0), typed: typed}
 }
 
-// infos reads manifests as Helm does. A kind that has just been defined is not listed at
-// once, so it is tried for a while.
-func (l lab) infos(t *testing.T, manifests ...string) (infos []*resource.Info) {
+// infos reads manifests as Helm does.
+func (l lab) infos(t *testing.T, manifests ...string) []*resource.Info {
 	t.Helper()
-	var failed error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		infos, failed = resource.NewBuilder(l.Client).Unstructured().NamespaceParam(l.namespace).DefaultNamespace().Flatten().
-			Stream(strings.NewReader(strings.Join(manifests, "\n---\n")), "test").Do().Infos()
-		return failed == nil, nil
-	})
+	infos, err := resource.NewBuilder(l.Client).Unstructured().NamespaceParam(l.namespace).DefaultNamespace().Flatten().
+		Stream(strings.NewReader(strings.Join(manifests, "\n---\n")), "test").Do().Infos()
 	if err != nil {
-		t.Fatal(err, failed)
+		t.Fatal(err)
 	}
 	return infos
 }
@@ -215,6 +209,26 @@ spec:
     subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
+
+// Discovery tells of about half of all kinds a moment after they are established.
+func TestAccWaitReadyOfDefinitions(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "wait-definitions")
+	const number = 10
+	for i := range number {
+		group := fmt.Sprintf("wait%d.example.com", i)
+		definition := l.infos(t, strings.ReplaceAll(widgets, "wait.example.com", group))
+		l.create(t, definition)
+		if err := l.WaitReady(soon(t, long), definition, withJobs); err != nil {
+			t.Fatal(err)
+		}
+		_, told, err := l.typed.Discovery().ServerGroupsAndResources()
+		if !slices.ContainsFunc(told, func(list *metav1.APIResourceList) bool { return list.GroupVersion == group+"/v1" }) {
+			t.Errorf("%s is ready, and discovery does not tell of it (%v)", definition[0].Name, err)
+		}
+		l.remove(t, definition)
+	}
+}
 
 func TestAccWaitReadyOfCustomResources(t *testing.T) {
 	t.Parallel()

@@ -33,14 +33,19 @@ func (s *site) defineWidget(t *testing.T, i int) {
 	if _, err := s.dynamic(t, i).Resource(crdResource()).Create(t.Context(), &definition, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext(t)
-		defer cancel()
-		if err := s.dynamic(t, i).Resource(crdResource()).Delete(ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("removing the definition: %v", err)
-		}
-	})
+	t.Cleanup(func() { s.removeDefinition(t, i) })
 	s.waitForWidgets(t, i, true)
+}
+
+// removeDefinition cleans up.
+func (s *site) removeDefinition(t *testing.T, i int) {
+	t.Helper()
+	ctx, cancel := cleanupContext(t)
+	defer cancel()
+	err := s.dynamic(t, i).Resource(crdResource()).Delete(ctx, "widgets."+s.namespace+".example.com", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("removing the definition: %v", err)
+	}
 }
 
 // undefineWidget takes the kind away again.
@@ -240,12 +245,12 @@ func TestAccCapabilities(t *testing.T) {
 		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
 	}
 
-	// One that has lost it says so.
+	// One that has lost it says so, and of kinds of other tests, if they went meanwhile.
 	configure("4", off)
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "a/able b/able")
 	s.undefineWidget(t, 0)
-	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan looked at it, the cluster has lost "+s.namespace+".example.com/v1")
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan looked at it, the cluster has lost ", s.namespace+".example.com/v1")
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "b/able")
 	applyPlan(t, planned)
@@ -278,26 +283,28 @@ func TestAccCapabilities(t *testing.T) {
 // the cluster, it gets what fits then.
 func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
-	dependent := strings.Replace(s.able("1"), "files =", "depends_on_bundles = [{ name = \"crds\" }]\n  files =", 1)
-	other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
-	other = strings.ReplaceAll(other, "name: able", "name: other")
-	w.configure(t, s.provider("", on), other, target("", "fleet_bundle.other.bundles"))
-	w.apply(t) // From now on it is known what clusters can do.
-	w.configure(t, s.provider("", on), other, s.bundleOf("crds", s.widgets()), dependent,
-		target("", "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
-	plan := unwrapped(w.run(t, "plan"))
-	if want := "uses .Capabilities, and bundle crds, which it depends on, can change what the cluster can do"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
-		t.Errorf("the plan does not say %q:\n%s", want, plan)
-	}
-	w.apply(t)
-	s.expectWidget(t, 0, true)
-	w.expectEmptyPlan(t)
-	w.run(t, "destroy", "-auto-approve")
-	s.expectNothing(t, 0)
-	err := s.dynamic(t, 0).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Error(err)
+	for name, waits := range map[string]string{"with waiting": "", "without waiting": "wait = false"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			dependent := strings.Replace(s.able("1"), "files =", "depends_on_bundles = [{ name = \"crds\" }]\n  files =", 1)
+			other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
+			other = strings.ReplaceAll(other, "name: able", "name: other")
+			w.configure(t, s.provider("", on), other, target(waits, "fleet_bundle.other.bundles"))
+			w.apply(t) // From now on it is known what clusters can do.
+			w.configure(t, s.provider("", on), other, s.bundleOf("crds", s.widgets()), dependent,
+				target(waits, "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
+			t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
+			plan := unwrapped(w.run(t, "plan"))
+			if want := "uses .Capabilities, and bundle crds, which it depends on, can change what the cluster can do"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
+				t.Errorf("the plan does not say %q:\n%s", want, plan)
+			}
+			w.apply(t)
+			s.expectWidget(t, 0, true)
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			s.expectNothing(t, 0)
+		})
 	}
 }
 
