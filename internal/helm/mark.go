@@ -16,6 +16,7 @@ const (
 	labelTarget    = labelPrefix + "target"
 	labelInstance  = labelPrefix + "instance"
 	labelWorkspace = labelPrefix + "workspace"
+	labelAdoption  = labelPrefix + "adoption-key"
 	labelBundle    = labelPrefix + "bundle"
 	labelDigest    = labelPrefix + "digest"
 	labelRevision  = labelPrefix + "revision"
@@ -40,6 +41,7 @@ func labelsOf(m release.Mark) map[string]string {
 		labelTarget:    m.Target,
 		labelInstance:  m.Instance,
 		labelWorkspace: m.Workspace,
+		labelAdoption:  m.AdoptionKey,
 		labelBundle:    m.Bundle,
 		labelDigest:    m.Digest,
 		labelRevision:  strconv.Itoa(m.Revision),
@@ -89,5 +91,7 @@ func markOf(labels map[string]string) release.Mark {
 		Digest:    labels[labelDigest],
 		Terms:     readTerms(labels),
 		Revision:  revision,
+
+		AdoptionKey: labels[labelAdoption],
 	}
 }

@@ -86,6 +86,8 @@ type Finding struct {
 	// Refused are the kinds that the identity may not read, with the number of
 	// objects of each.
 	Refused map[string]int
+	// Content covers the manifest and the hooks of the record, see Known.Content.
+	Content string
 	// Err is why the objects could not be looked at; then the rest says nothing.
 	Err error
 }

@@ -51,7 +51,9 @@ type Mark struct {
 	// Workspace tells the workspace whose state knows the target from others that
 	// use the same names, "" when it is not known.
 	Workspace string
-	Bundle    string
+	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
+	AdoptionKey string
+	Bundle      string
 	// Digest is that of the deployment.
 	Digest string
 	// Terms say how the release is handled when it goes.

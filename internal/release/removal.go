@@ -41,6 +41,9 @@ type Removal struct {
 	Spare map[string]bool
 	// Timeout is for objects and hooks together.
 	Timeout time.Duration
+	// Known is what state says of the release. Its terms, its restriction to a namespace
+	// and its content decide; what the record says does not.
+	Known Known
 }
 
 // Removed is what a removal left behind although it went well.
@@ -50,4 +53,10 @@ type Removed struct {
 	// InNamespace names some of what keeps a namespace from being deleted that was
 	// to go with its release.
 	InNamespace []string
+	// NotOwned are the keys of objects that the record names and that were left: their
+	// live annotations do not name the release, or they are outside of its namespace.
+	NotOwned []string
+	// Untrusted reports that the record was not the one that state knows, so that its
+	// hooks were not run.
+	Untrusted bool
 }

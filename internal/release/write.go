@@ -22,6 +22,10 @@ type Write struct {
 	TakeOwnership, TakeRelease bool
 	// Description stands in the history of the release.
 	Description string
+	// Known is what state says of the release at this namespace and name, nil if it does
+	// not know one there. Objects that are there already belong to the release only if
+	// state knows it, or TakeOwnership is set.
+	Known *Known
 	// Turn is the operation's, nil if nobody counts.
 	Turn Turn
 }
@@ -44,6 +48,10 @@ type Written struct {
 	// NotReady says why the objects are not ready yet, when they were not
 	// waited for.
 	NotReady error
+	// Content covers the manifest and the hooks of the newest record that the operation
+	// wrote or verified, see Known.Content. It is set beside an error, too, once a record
+	// was written.
+	Content string
 }
 
 // Snapshot is what a cluster answered at one moment.
