@@ -16,15 +16,16 @@ import (
 
 // Classify gives an error of a request to a cluster its type: a
 // *status.UnreachableError when no API server answered, a *status.DeniedError
-// when it refused, a *status.BusyError when it could not just then or did not come
-// to the end of its answer. Any other error, nil included, stays as it is: a
-// certificate that is not trusted, as somebody did answer, credentials that could
-// not be had, as nobody was asked, and a request that was cancelled.
+// when it refused or wanted to redirect, a *status.BusyError when it could not just
+// then or did not come to the end of its answer. Any other error, nil included, stays
+// as it is: a certificate that is not trusted, as somebody did answer, a
+// *TooLargeError, as the same answer would come again, credentials that could not be
+// had, as nobody was asked, and a request that was cancelled.
 func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
 		return err
-	case IsDenied(err), isUnwelcome(err):
+	case IsDenied(err), isUnwelcome(err), isRedirected(err):
 		return &status.DeniedError{Cluster: cluster, Err: err}
 	case isUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
@@ -70,6 +71,13 @@ func isBusy(err error) bool {
 func isUnwelcome(err error) bool {
 	operation, ok := errors.AsType[*net.OpError](err)
 	return ok && operation.Op == "remote error"
+}
+
+// isRedirected says whether a request was answered by a redirect. A proxy that asks for a
+// new login does so, and whatever else has taken the place of a cluster.
+func isRedirected(err error) bool {
+	_, is := errors.AsType[*RedirectError](err)
+	return is
 }
 
 // isUnreachable knows failures of the network and answers of a gateway that

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,7 +91,10 @@ func share(config *rest.Config) (*rest.Config, error) {
 	}
 	// Innermost, so that what it sees comes from the network and not from whatever
 	// has to be read to sign a request.
-	config.WrapTransport = transport.Wrappers(func(next http.RoundTripper) http.RoundTripper { return marking{next: next} }, config.WrapTransport)
+	inner := func(next http.RoundTripper) http.RoundTripper {
+		return bounded{next: marking{next: next}, prefix: strings.TrimSuffix(server.Path, "/")}
+	}
+	config.WrapTransport = transport.Wrappers(inner, config.WrapTransport)
 	shared, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading certificates or credentials: %w", err)

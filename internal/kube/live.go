@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -204,6 +205,9 @@ const (
 	// metadataPages are read of a list at most. Others may have far more objects in the
 	// namespace than are looked for.
 	metadataPages = 4
+	// pages and listTime bound any list: an API server could name a next page for ever.
+	pages    = 1000
+	listTime = 5 * time.Minute
 )
 
 // list answers the members of a group by name, and whether it has seen all of the
@@ -212,24 +216,25 @@ const (
 // that counts shows there. It stops when it has found every member: others may have
 // many more objects in the namespace.
 func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
 	listed = make(map[string]*unstructured.Unstructured, len(wanted))
 	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
-	read := c.page
+	read, last := c.page, pages
 	if key.depth == onlyMetadata {
-		options, read = metav1.ListOptions{Limit: metadataPageSize}, c.metadataPage
+		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, c.metadataPage, metadataPages
 	}
-	for pages := 1; ; pages++ {
+	for page := 1; ; page++ {
 		items, next, err := read(ctx, key.group, options)
 		if err != nil {
 			return listed, false, fmt.Errorf("listing %s: %w", key.group.resource.Resource, err)
 		}
-		for i := range items {
-			if wanted[items[i].GetName()] {
-				listed[items[i].GetName()] = &items[i]
+		for _, item := range items { // A pointer into items would keep the whole page in memory.
+			if wanted[item.GetName()] {
+				listed[item.GetName()] = &item
 			}
 		}
-		tooMany := key.depth == onlyMetadata && pages == metadataPages
-		if options.Continue = next; next == "" || len(listed) == len(wanted) || tooMany {
+		if options.Continue = next; next == "" || len(listed) == len(wanted) || page == last {
 			return listed, next == "", nil
 		}
 	}

@@ -1,0 +1,251 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+// A cluster that redirects every request must not get the credentials to another host.
+func TestAttackRedirect(t *testing.T) {
+	t.Parallel()
+	certificate, key := pair(t, "client", time.Hour)
+	tests := map[string]func(*testing.T, *kube.Connection){
+		"token": func(*testing.T, *kube.Connection) {},
+		"token file": func(t *testing.T, c *kube.Connection) {
+			t.Helper()
+			c.Token, c.TokenFile = "", write(t, "token", "secret", 0o600)
+		},
+		"password": func(_ *testing.T, c *kube.Connection) { c.Token, c.Username, c.Password = "", "admin", "hunter2" },
+		"certificate": func(_ *testing.T, c *kube.Connection) {
+			c.Token, c.ClientCertificate, c.ClientKey = "", certificate, key
+		},
+		"exec": func(t *testing.T, c *kube.Connection) {
+			t.Helper()
+			c.Token, c.Exec = "", &kube.Exec{APIVersion: "client.authentication.k8s.io/v1", Command: credentials(t), Args: []string{t.Name()}}
+		},
+		"impersonation": func(_ *testing.T, c *kube.Connection) { c.ImpersonateUser = "deployer" },
+	}
+	for name, authenticate := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stolen atomic.Int32
+			thief := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				stolen.Add(1)
+				answerUID(w, r)
+			})
+			for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+				var asked atomic.Int32
+				connection := to(serve(t, func(w http.ResponseWriter, r *http.Request) {
+					asked.Add(1)
+					http.Redirect(w, r, thief.URL+"/path?secret=1", code)
+				}))
+				connection.Insecure, connection.ClusterCACertificate = true, ""
+				authenticate(t, &connection)
+				_, err := connect(t, connection).UID(t.Context())
+				redirect, ok := errors.AsType[*kube.RedirectError](err)
+				if want := strings.TrimPrefix(thief.URL, "https://"); !ok || redirect.Host != want {
+					t.Errorf("%d: %v, want a redirect to %s to be refused", code, err, want)
+				}
+				if got := kube.Classify("c1", err); class(got) != denied || strings.Contains(got.Error(), "secret=1") {
+					t.Errorf("%d: %v is %s", code, got, class(got))
+				}
+				if asked.Load() != 1 {
+					t.Errorf("%d: the server was asked %d times", code, asked.Load())
+				}
+			}
+			if stolen.Load() != 0 {
+				t.Errorf("the other host got %d requests", stolen.Load())
+			}
+		})
+	}
+}
+
+// endless answers with JSON that never ends, and counts what was taken of it.
+func endless(taken *atomic.Int64, begin, again string, code int) http.HandlerFunc {
+	block := strings.Repeat(again, 1<<16/len(again)+1)
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, err := io.WriteString(w, begin)
+		for err == nil && r.Context().Err() == nil {
+			var n int
+			n, err = io.WriteString(w, block)
+			taken.Add(int64(n))
+		}
+	}
+}
+
+// A cluster that never stops answering takes a limited amount of memory, once.
+func TestAttackEndlessAnswer(t *testing.T) {
+	const mebibyte = 1 << 20
+	tests := map[string]struct {
+		begin, again string
+		code         int
+		ask          func(context.Context, *testing.T, *kube.Client) error
+		most         int64 // bytes that may be sent
+	}{
+		"object": {
+			begin: `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "`, again: "a", most: 10 * mebibyte,
+			ask: func(ctx context.Context, _ *testing.T, c *kube.Client) error { _, err := c.UID(ctx); return err },
+		},
+		"object of many small ones": {
+			begin: `{"kind": "Namespace", "apiVersion": "v1", "a": [`, again: `{"":0},`, most: 4 * mebibyte,
+			ask: func(ctx context.Context, _ *testing.T, c *kube.Client) error { _, err := c.UID(ctx); return err },
+		},
+		"list": {
+			begin: `{"kind": "SecretList", "apiVersion": "v1", "items": [`, again: `{"metadata": {"name": "` + strings.Repeat("a", 5000) + `"}},`,
+			most: 70 * mebibyte,
+			ask: func(ctx context.Context, t *testing.T, c *kube.Client) error {
+				t.Helper()
+				_, err := typed(t, c).CoreV1().Secrets("").List(ctx, metav1.ListOptions{Limit: 500})
+				return err
+			},
+		},
+		"discovery": {
+			begin: `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "`, again: "a", most: 70 * mebibyte,
+			ask: func(_ context.Context, t *testing.T, c *kube.Client) error {
+				t.Helper()
+				_, err := typed(t, c).Discovery().ServerResourcesForGroupVersion("apps/v1")
+				return err
+			},
+		},
+		"OpenAPI": {
+			begin: `{"swagger": "`, again: "a", most: 70 * mebibyte,
+			ask: func(_ context.Context, t *testing.T, c *kube.Client) error {
+				t.Helper()
+				_, err := typed(t, c).Discovery().OpenAPISchema()
+				return err
+			},
+		},
+		"failure": {
+			begin: `{"kind": "Status", "message": "`, again: "a", code: http.StatusBadRequest, most: 3 * mebibyte,
+			ask: func(ctx context.Context, _ *testing.T, c *kube.Client) error { _, err := c.UID(ctx); return err },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var taken atomic.Int64
+			code := max(test.code, http.StatusOK)
+			connection := to(serve(t, endless(&taken, test.begin, test.again, code)))
+			err := test.ask(t.Context(), t, connect(t, connection))
+			if _, ok := errors.AsType[*kube.TooLargeError](err); !ok || class(kube.Classify("c1", err)) != neither {
+				t.Errorf("got %.300v", err)
+			}
+			if taken.Load() > test.most {
+				t.Errorf("%d bytes were sent, %d at most", taken.Load(), test.most)
+			}
+		})
+	}
+}
+
+func typed(t *testing.T, c *kube.Client) kubernetes.Interface {
+	t.Helper()
+	config, err := c.ToRESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// A watch may go on for ever, one event of it may not.
+func TestAttackEndlessEvent(t *testing.T) {
+	tests := map[string]struct{ again string }{
+		"one line":         {again: "a"},
+		"lines":            {again: "\", \"a\": [\n], \"b\": \""},
+		"brackets in text": {again: `\"}}}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var taken atomic.Int64
+			good := `{"type": "ADDED", "object": {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}}` + "\n"
+			connection := to(serve(t, endless(&taken, good+good+`{"type": "ADDED", "object": {"kind": "`, test.again, http.StatusOK)))
+			events, err := typed(t, connect(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer events.Stop()
+			var seen int
+			for event := range events.ResultChan() {
+				if event.Type == "ADDED" {
+					seen++
+				}
+			}
+			if seen != 2 || taken.Load() > 24<<20 {
+				t.Errorf("%d events, and %d bytes were sent", seen, taken.Load())
+			}
+		})
+	}
+}
+
+// Many events are no large one.
+func TestManyEventsPass(t *testing.T) {
+	t.Parallel()
+	event := `{"type": "ADDED", "object": {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"a": "` +
+		strings.Repeat(`\"}{`, 1<<16) + `"}}}}` + "\n"
+	const many = 40
+	connection := to(serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for range many {
+			_, _ = io.WriteString(w, event)
+		}
+	}))
+	events, err := typed(t, connect(t, connection)).CoreV1().Secrets("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	var seen int
+	for event := range events.ResultChan() {
+		if event.Type == "ADDED" {
+			seen++
+		}
+	}
+	if seen != many {
+		t.Errorf("%d events, want %d", seen, many)
+	}
+}
+
+// A list that always names a next page ends, and each object is asked for by its name.
+func TestAttackEndlessPages(t *testing.T) {
+	var pages, gets atomic.Int64
+	connection := to(serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/secrets") {
+			gets.Add(1)
+			refuse(http.StatusNotFound, metav1.StatusReasonNotFound)(w, r)
+			return
+		}
+		pages.Add(1)
+		answer(w, http.StatusOK, metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, ListMeta: metav1.ListMeta{Continue: "more"},
+		})
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	mapping := &meta.RESTMapping{
+		Resource:         corev1.SchemeGroupVersion.WithResource("secrets"),
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"), Scope: meta.RESTScopeNamespace,
+	}
+	wanted := []*resource.Info{{Mapping: mapping, Namespace: "web", Name: "a"}, {Mapping: mapping, Namespace: "web", Name: "b"}}
+	_, absent := connect(t, connection).Live(ctx, wanted)
+	if len(absent) != len(wanted) || pages.Load() != 1000 || gets.Load() != 2 {
+		t.Errorf("%d objects are absent, after %d pages and %d gets", len(absent), pages.Load(), gets.Load())
+	}
+}

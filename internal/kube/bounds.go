@@ -1,0 +1,222 @@
+package kube
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// RedirectError says that a server answered a request with a redirect. An API server never
+// redirects a client. Following one would give the credentials to another host.
+type RedirectError struct {
+	// Host is where the redirect leads to.
+	Host string
+}
+
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the server redirects to %s, and no redirect is followed: it would take the credentials along. "+
+		"Check that the address of the cluster is the address of its API server", e.Host)
+}
+
+// TooLargeError says that a server gave more than is read of one answer.
+type TooLargeError struct {
+	// What was read, such as "a list", and Path where.
+	What, Path string
+	// Limit is how many bytes are read.
+	Limit int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the server answers %s with more than is read of %s: %d MiB, or as much as takes %d MiB of memory",
+		e.Path, e.What, e.Limit>>20, e.Limit*expansion>>20)
+}
+
+// Limits of one answer, in bytes after decompression. etcd takes objects of 1.5 MiB by
+// default, an API server requests of 3 MiB.
+const (
+	objectLimit = 8 << 20
+	// listLimit holds for one page of a list. A list of Helm or of others has no pages.
+	listLimit     = 64 << 20
+	documentLimit = 64 << 20 // of discovery and of OpenAPI
+	failureLimit  = 1 << 20  // of what a server says when a request fails
+
+	// expansion is how many times its length an answer may take in memory: objects that
+	// hold little take far more there than written as JSON.
+	expansion = 8
+	// What one object and one item take in memory, in bytes, beside their text.
+	objectWeight, itemWeight = 256, 24
+)
+
+// bounded is a transport that follows no redirect and reads no answer without end.
+type bounded struct {
+	next http.RoundTripper
+	// prefix is the path under which the API server is served.
+	prefix string
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
+	if err != nil {
+		return response, err
+	}
+	if target := response.Header.Get("Location"); target != "" && isRedirect(response.StatusCode) {
+		_ = response.Body.Close()
+		return nil, &RedirectError{Host: hostOf(request.URL, target)}
+	}
+	response.Body = b.limit(request, response)
+	return response, nil
+}
+
+func isRedirect(code int) bool {
+	return code >= http.StatusMultipleChoices && code < http.StatusBadRequest
+}
+
+// hostOf is the host of a redirect, without a path or a query, which can hold secrets.
+func hostOf(from *url.URL, target string) string {
+	to, err := from.Parse(target)
+	if err != nil || to.Host == "" {
+		return "an address that cannot be read"
+	}
+	return to.Host
+}
+
+func (b bounded) limit(request *http.Request, response *http.Response) io.ReadCloser {
+	what, limit := whatIsRead(strings.TrimPrefix(request.URL.Path, b.prefix))
+	watches := request.URL.Query().Has("watch")
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		what, limit, watches = "an error", failureLimit, false
+	case watches:
+		what = "an event"
+		if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+			limit = objectLimit
+		} else {
+			watches = false // No event can be told from the next one, so all of them count.
+		}
+	}
+	body := limitedBody{
+		ReadCloser: response.Body, budget: budget{bytes: limit, memory: limit * expansion},
+		exceeded: &TooLargeError{What: what, Path: request.URL.Path, Limit: limit},
+	}
+	if watches {
+		return &limitedEvents{limitedBody: body, each: body.budget}
+	}
+	return &body
+}
+
+// whatIsRead says what a path of an API server leads to, and how much of it is read.
+func whatIsRead(path string) (what string, limit int64) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2: //nolint:mnd // api, version, resource
+		parts = parts[2:]
+	case parts[0] == "apis" && len(parts) > 3: //nolint:mnd // apis, group, version, resource
+		parts = parts[3:]
+	default:
+		return "a document", documentLimit
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 { //nolint:mnd // namespaces, name, resource
+		parts = parts[2:]
+	}
+	if len(parts) == 1 {
+		return "a list", listLimit
+	}
+	return "an object", objectLimit
+}
+
+// budget is what may still be read.
+type budget struct{ bytes, memory int64 }
+
+// spend takes what content costs, and says whether there was as much.
+func (b *budget) spend(content []byte) bool {
+	length := int64(len(content))
+	b.bytes -= length
+	b.memory -= length + int64(bytes.Count(content, []byte{'{'}))*objectWeight + int64(bytes.Count(content, []byte{','}))*itemWeight
+	return b.bytes >= 0 && b.memory >= 0
+}
+
+// limitedBody is an answer that fails when it is too large.
+type limitedBody struct {
+	io.ReadCloser
+
+	budget   budget
+	exceeded *TooLargeError
+	failed   bool
+}
+
+func (b *limitedBody) Read(into []byte) (int, error) {
+	if b.failed {
+		return 0, b.exceeded
+	}
+	n, err := b.ReadCloser.Read(into)
+	if b.budget.spend(into[:n]) {
+		return n, err
+	}
+	return 0, b.fail()
+}
+
+// fail ends the answer, so that nothing more is sent.
+func (b *limitedBody) fail() error {
+	b.failed = true
+	_ = b.Close()
+	return b.exceeded
+}
+
+// limitedEvents is the answer to a watch, JSON objects without end of which each is
+// limited. What reads it, json.Decoder, holds all of an object before it gives any.
+type limitedEvents struct {
+	limitedBody
+
+	each budget
+
+	depth            int
+	quoted, escaping bool
+}
+
+func (e *limitedEvents) Read(into []byte) (int, error) {
+	if e.failed {
+		return 0, e.exceeded
+	}
+	n, err := e.ReadCloser.Read(into)
+	for content := into[:n]; len(content) > 0; {
+		length, ended := e.event(content)
+		if !e.budget.spend(content[:length]) {
+			return 0, e.fail()
+		}
+		if ended {
+			e.budget = e.each
+		}
+		content = content[length:]
+	}
+	return n, err
+}
+
+// event says how much of content belongs to the event that has begun, and whether it ends
+// there.
+func (e *limitedEvents) event(content []byte) (length int, ended bool) {
+	for i, char := range content {
+		switch {
+		case e.escaping:
+			e.escaping = false
+		case e.quoted:
+			e.escaping = char == '\\'
+			e.quoted = char != '"'
+		case char == '"':
+			e.quoted = true
+		case char == '{' || char == '[':
+			e.depth++
+		case char == '}' || char == ']':
+			if e.depth--; e.depth <= 0 {
+				e.depth = 0
+				return i + 1, true
+			}
+		}
+	}
+	return len(content), false
+}
