@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +53,11 @@ func New(c Connection) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := share(config)
+	limit := commandTime
+	if c.Exec != nil && c.Exec.Timeout > 0 {
+		limit = c.Exec.Timeout
+	}
+	shared, err := share(config, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +88,8 @@ func newClient(shared *rest.Config) (*Client, error) {
 // share makes a configuration with a transport and a rate limit that all
 // clients made from it have in common. Left to itself client-go gives each
 // client a limit of its own and, with a proxy or an exec plugin, connections of
-// its own.
-func share(config *rest.Config) (*rest.Config, error) {
+// its own. A command that gives credentials may take limit.
+func share(config *rest.Config, limit time.Duration) (*rest.Config, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, &ConnectionError{Attribute: "host", Message: "is no address of an API server"}
@@ -95,7 +100,7 @@ func share(config *rest.Config) (*rest.Config, error) {
 		return bounded{next: marking{next: next}, prefix: strings.TrimSuffix(server.Path, "/")}
 	}
 	config.WrapTransport = transport.Wrappers(inner, config.WrapTransport)
-	shared, err := rest.TransportFor(config)
+	shared, err := transportFor(config, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading certificates or credentials: %w", err)
 	}
@@ -106,6 +111,9 @@ func share(config *rest.Config) (*rest.Config, error) {
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,
 		Burst:     config.Burst,
+	}
+	if config.ExecProvider != nil {
+		limited.Timeout += limit // The time of a request begins when the command has ended.
 	}
 	if config.QPS > 0 {
 		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)

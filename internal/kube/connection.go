@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/transport"
 )
 
 // Connection says how one cluster is reached: by Host, by the content of a
@@ -51,6 +49,7 @@ type Exec struct {
 	Command    string
 	Args       []string
 	Env        map[string]string
+	Timeout    time.Duration // default 1m
 }
 
 // IsSecret says whether a connection holds something that must not be stored. The
@@ -241,7 +240,7 @@ func (c Connection) direct() (*rest.Config, error) {
 		}
 		// As BearerTokenFile, client-go would want to read it now. It is read with
 		// the first request, and again after a minute or a 401.
-		config.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(path)))
+		config.Wrap(tokenFrom("token_file", path).wrap)
 	}
 	if c.Exec != nil {
 		config.ExecProvider = &clientcmdapi.ExecConfig{
@@ -271,13 +270,10 @@ func (c Connection) fromFiles(paths []string) (*rest.Config, error) {
 		if expanded[i], err = expandHome(path); err != nil {
 			return nil, err
 		}
-		if _, err := os.Stat(expanded[i]); err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-		}
 	}
-	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: expanded}).Load()
+	config, err := loadFiles(expanded)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig %s: %w", strings.Join(expanded, ", "), err)
+		return nil, err
 	}
 	return c.fromContext(config, "the kubeconfig "+strings.Join(expanded, ", "))
 }
@@ -295,12 +291,19 @@ func (c Connection) fromContext(config *clientcmdapi.Config, where string) (*res
 	if _, ok := config.Contexts[name]; name != "" && !ok {
 		return nil, fmt.Errorf("%s has no context %q; its contexts are: %s", where, name, known)
 	}
+	token, err := c.ownFiles(config, name)
+	if err != nil {
+		return nil, err
+	}
 	overrides := &clientcmd.ConfigOverrides{
 		Context: clientcmdapi.Context{Cluster: c.ConfigContextCluster, AuthInfo: c.ConfigContextAuthInfo},
 	}
 	picked, err := clientcmd.NewNonInteractiveClientConfig(*config, name, overrides, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading context %q of %s: %w", name, where, err)
+	}
+	if token != "" && rest.IsConfigTransportTLS(*picked) { // As client-go, which sends no credentials in the clear.
+		picked.Wrap(tokenFrom("tokenFile of the kubeconfig", token).wrap)
 	}
 	return picked, nil
 }

@@ -124,3 +124,8 @@ func expectUID(t *testing.T, connection kube.Connection) {
 		t.Errorf("UID = %q, %v; want %q", got, err, uid)
 	}
 }
+
+// clientCertificates asks clients for a certificate, whoever signed it.
+func clientCertificates() *tls.Config {
+	return &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
+}

@@ -1,0 +1,281 @@
+//go:build unix
+
+package kube_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+const plugin = "client.authentication.k8s.io/v1"
+
+// A command that gives credentials may hang, print without end, or leave others behind
+// that hold its output open. It costs its own clusters some time, and nothing goes on.
+func TestAttackExec(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script string
+		wants  string
+		passes bool
+	}{
+		"hangs":               {script: "exec sleep 1000", wants: "did not end within 1s"},
+		"hangs in a child":    {script: "sleep 1000; true", wants: "did not end within 1s"},
+		"ignores signals":     {script: "trap '' TERM INT HUP; while :; do sleep 1000; done", wants: "did not end within 1s"},
+		"waits for input":     {script: "read line; exit 3", wants: "exit status 3"},
+		"prints slowly":       {script: "while :; do echo a; sleep 0.1; done", wants: "did not end within 1s"},
+		"prints much":         {script: "exec yes", wants: "printed more than 1 MiB"},
+		"prints no JSON":      {script: "echo secret-output", wants: "no ExecCredential"},
+		"fails":               {script: "exit 7", wants: "exit status 7"},
+		"leaves output open":  {script: `sleep 1000 & echo $! >"$PIDS"; echo '{"apiVersion": "` + plugin + `", "kind": "ExecCredential", "status": {"token": "x"}}'`, passes: true},
+		"half a certificate":  {script: `echo '{"apiVersion": "` + plugin + `", "kind": "ExecCredential", "status": {"clientKeyData": "x"}}'`, wants: "certificate and a key"},
+		"prints another kind": {script: `echo '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "status": {"token": "x"}}'`, wants: "v1beta1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pids := filepath.Join(t.TempDir(), "pids")
+			script := write(t, "plugin", "#!/bin/sh\necho $$ >\"$PIDS\"\n"+test.script+"\n", 0o700)
+			connection := to(serve(t, answerUID))
+			connection.Token, connection.Exec = "", &kube.Exec{
+				APIVersion: plugin, Command: script, Args: []string{"secret-argument"}, Env: map[string]string{"PIDS": pids}, Timeout: time.Second,
+			}
+			begun := time.Now()
+			_, err := connect(t, connection).UID(t.Context())
+			if time.Since(begun) > 15*time.Second {
+				t.Errorf("it took %s", time.Since(begun))
+			}
+			if test.passes {
+				if err != nil {
+					t.Error(err)
+				}
+				stop(t, pids)
+				return
+			}
+			failed, ok := errors.AsType[*kube.CredentialsError](err)
+			if !ok || failed.Command != script || !strings.Contains(err.Error(), test.wants) {
+				t.Errorf("got %v, want %q", err, test.wants)
+			}
+			if class(kube.Classify("c1", err)) != neither || strings.Contains(fmt.Sprint(err), "secret-") {
+				t.Errorf("%v is %s", err, class(kube.Classify("c1", err)))
+			}
+			expectGroupGone(t, pids)
+		})
+	}
+}
+
+func firstOf(t *testing.T, pids string) int {
+	t.Helper()
+	content, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func stop(t *testing.T, pids string) {
+	t.Helper()
+	if err := syscall.Kill(firstOf(t, pids), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+// expectGroupGone waits until no process of a group is left.
+func expectGroupGone(t *testing.T, pids string) {
+	t.Helper()
+	group := -firstOf(t, pids)
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		if errors.Is(syscall.Kill(group, 0), syscall.ESRCH) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("processes of group %d are left", -group)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// One command of many clusters runs once, and a request that waits for it has its whole
+// time left.
+func TestExecIsSharedAndNotCounted(t *testing.T) {
+	t.Parallel()
+	runs := filepath.Join(t.TempDir(), "runs")
+	script := write(t, "plugin", "#!/bin/sh\necho x >>\"$RUNS\"\nsleep 2\n"+
+		`echo '{"apiVersion": "`+plugin+`", "kind": "ExecCredential", "status": {"token": "x"}}'`+"\n", 0o700)
+	var waiting sync.WaitGroup
+	for range 5 {
+		connection := to(serve(t, answerUID))
+		connection.RequestTimeout = time.Second
+		connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: script, Env: map[string]string{"RUNS": runs}}
+		client := connect(t, connection)
+		for range 3 {
+			waiting.Go(func() {
+				if _, err := client.UID(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	waiting.Wait()
+	if got, err := os.ReadFile(runs); err != nil || string(got) != "x\n" {
+		t.Errorf("the command ran %q (%v)", got, err)
+	}
+}
+
+// The credentials of a command are asked for anew when a server refuses them, and its
+// certificates are shown.
+func TestExecCredentialsAreRenewed(t *testing.T) {
+	t.Parallel()
+	certificate, key := pair(t, "from a command", time.Hour)
+	answers := t.TempDir()
+	say := func(token string) {
+		t.Helper()
+		content := fmt.Sprintf(`{"apiVersion": %q, "kind": "ExecCredential", "status": {"token": %q, "clientCertificateData": %q, "clientKeyData": %q}}`, plugin, token, certificate, key)
+		if err := os.WriteFile(filepath.Join(answers, "now"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var valid atomic.Value
+	valid.Store("Bearer first")
+	server := serveWith(t, clientCertificates(), func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != valid.Load() || len(r.TLS.PeerCertificates) == 0 {
+			refuse(http.StatusUnauthorized, "Unauthorized")(w, r)
+			return
+		}
+		answerUID(w, r)
+	})
+	connection := to(server)
+	connection.Token, connection.Exec = "", &kube.Exec{APIVersion: plugin, Command: "cat", Args: []string{filepath.Join(answers, "now")}}
+	client := connect(t, connection)
+	say("first")
+	if _, err := client.UID(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	valid.Store("Bearer second")
+	certificate, key = pair(t, "a new one", time.Hour)
+	say("second")
+	if _, err := client.UID(t.Context()); !kube.IsDenied(err) {
+		t.Fatalf("the first token is no longer valid, but error = %v", err)
+	}
+	if _, err := client.UID(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that a connection names may be no file.
+func TestAttackFiles(t *testing.T) {
+	t.Parallel()
+	large := write(t, "large", "", 0o600)
+	if err := os.Truncate(large, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := func(t *testing.T, user, cluster string) string {
+		t.Helper()
+		return write(t, "kubeconfig", `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+			"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+			"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"`+cluster+`}}],
+			"users": [{"name": "c", "user": {`+user+`}}]}`, 0o600)
+	}
+	tests := map[string]struct {
+		connect func(*testing.T, string) kube.Connection
+		names   string
+	}{
+		"config_path": {names: "config_path", connect: func(_ *testing.T, path string) kube.Connection {
+			return kube.Connection{ConfigPaths: []string{path}}
+		}},
+		"token_file": {names: "token_file", connect: func(_ *testing.T, path string) kube.Connection {
+			return kube.Connection{Host: "https://127.0.0.1:1", TokenFile: path}
+		}},
+		"token of a kubeconfig": {names: "tokenFile", connect: func(t *testing.T, path string) kube.Connection {
+			t.Helper()
+			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"tokenFile": "`+path+`"`, "")}}
+		}},
+		"key of a kubeconfig": {names: "client-key", connect: func(t *testing.T, path string) kube.Connection {
+			t.Helper()
+			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"client-certificate-data": "eA==", "client-key": "`+path+`"`, "")}}
+		}},
+		"certificate of a kubeconfig": {names: "client-certificate", connect: func(t *testing.T, path string) kube.Connection {
+			t.Helper()
+			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"client-key-data": "eA==", "client-certificate": "`+path+`"`, "")}}
+		}},
+		"authority of a kubeconfig": {names: "certificate-authority", connect: func(t *testing.T, path string) kube.Connection {
+			t.Helper()
+			return kube.Connection{ConfigPaths: []string{kubeconfig(t, `"token": "x"`, `, "certificate-authority": "`+path+`"`)}}
+		}},
+	}
+	for name, test := range tests {
+		for kind, path := range map[string]string{"device": "/dev/zero", "large": large, "folder": t.TempDir(), "fifo": fifo(t)} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				begun := time.Now()
+				client, err := kube.New(test.connect(t, path))
+				if err == nil {
+					_, err = client.UID(t.Context())
+				}
+				failed, ok := errors.AsType[*kube.FileError](err)
+				if !ok || !strings.Contains(failed.Setting, test.names) || failed.Path != path {
+					t.Errorf("got %v", err)
+				}
+				if time.Since(begun) > 20*time.Second {
+					t.Errorf("it took %s", time.Since(begun))
+				}
+			})
+		}
+	}
+}
+
+// fifo is a pipe that nobody writes to.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A kubeconfig or a token can come from a pipe, as from a process substitution of a shell.
+func TestFilesFromPipes(t *testing.T) {
+	t.Parallel()
+	server := serve(t, answerUID)
+	feed := func(t *testing.T, content string) string {
+		t.Helper()
+		path := fifo(t)
+		go func() {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Error(err)
+			}
+		}()
+		return path
+	}
+	t.Run("kubeconfig", func(t *testing.T) {
+		t.Parallel()
+		path := feed(t, `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+			"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+			"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`", "insecure-skip-tls-verify": true}}],
+			"users": [{"name": "c", "user": {"token": "x"}}]}`)
+		expectUID(t, kube.Connection{ConfigPaths: []string{path}})
+	})
+	t.Run("token", func(t *testing.T) {
+		t.Parallel()
+		connection := to(server)
+		connection.Token, connection.TokenFile = "", feed(t, "token")
+		expectUID(t, connection)
+	})
+}

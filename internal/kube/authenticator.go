@@ -1,0 +1,248 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
+)
+
+// credentials are what requests are signed with. Those without an expiry hold until a
+// server refuses them.
+type credentials struct {
+	token       string
+	certificate *tls.Certificate
+	expires     time.Time
+}
+
+func (c *credentials) isValid() bool {
+	return c != nil && (c.expires.IsZero() || time.Now().Before(c.expires))
+}
+
+// authenticator reads credentials when a request needs them, once for all requests that
+// wait for them. client-go has two of its own: one runs commands without any limit of
+// time or output, the other reads files that never end.
+type authenticator struct {
+	read func(context.Context) (*credentials, error)
+	// limit is how long one reading may take.
+	limit time.Duration
+
+	mu      sync.Mutex
+	known   *credentials
+	running *reading
+	// failure holds until retry: nobody waits twice for what does not end.
+	failure error
+	retry   time.Time
+
+	// connections are those that were opened with a certificate of its own.
+	connections *connrotation.ConnectionTracker
+	// dial and certificate have an address that client-go compares transports by.
+	dial        *transport.DialHolder
+	certificate *transport.GetCertHolder
+}
+
+// reading is one reading of credentials.
+type reading struct {
+	done   chan struct{}
+	cancel context.CancelFunc
+	// waiting are the requests that need its result.
+	waiting int
+
+	got *credentials
+	err error
+}
+
+// newAuthenticator makes one that reads by read, for at most limit.
+func newAuthenticator(limit time.Duration, read func(context.Context) (*credentials, error)) *authenticator {
+	const timeout = 30 * time.Second // as client-go
+	a := &authenticator{read: read, limit: limit, connections: connrotation.NewConnectionTracker()}
+	dialer := &net.Dialer{Timeout: timeout, KeepAlive: timeout}
+	a.dial = &transport.DialHolder{Dial: connrotation.NewDialerWithTracker(dialer.DialContext, a.connections).DialContext}
+	a.certificate = &transport.GetCertHolder{GetCert: a.lastCertificate}
+	return a
+}
+
+// install makes a transport use the credentials. A certificate can be among them.
+func (a *authenticator) install(on *transport.Config) {
+	on.Wrap(a.wrap)
+	on.TLS.GetCertHolder = a.certificate
+	if on.DialHolder == nil {
+		on.DialHolder = a.dial
+		return
+	}
+	on.DialHolder = &transport.DialHolder{Dial: connrotation.NewDialerWithTracker(on.DialHolder.Dial, a.connections).DialContext}
+}
+
+func (a *authenticator) wrap(next http.RoundTripper) http.RoundTripper {
+	return signing{next: next, by: a}
+}
+
+// lastCertificate is that of the request for which a connection is opened.
+func (a *authenticator) lastCertificate() (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil {
+		return nil, nil //nolint:nilnil // client-go takes it for no certificate
+	}
+	return a.known.certificate, nil
+}
+
+// credentials are those that are known, or read now.
+func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
+	a.mu.Lock()
+	if a.known.isValid() {
+		defer a.mu.Unlock()
+		return a.known, nil
+	}
+	if time.Now().Before(a.retry) {
+		defer a.mu.Unlock()
+		return nil, a.failure
+	}
+	if a.running == nil {
+		a.begin()
+	}
+	joined := a.running
+	joined.waiting++
+	a.mu.Unlock()
+	select {
+	case <-joined.done:
+		return joined.got, joined.err
+	case <-ctx.Done():
+		a.leave(joined)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// begin reads on behalf of all who wait. No request is its own: one may be given up while
+// others wait.
+func (a *authenticator) begin() {
+	ctx, cancel := context.WithTimeout(context.Background(), a.limit)
+	begun := &reading{done: make(chan struct{}), cancel: cancel}
+	a.running = begun
+	go func() {
+		defer cancel()
+		begun.got, begun.err = a.read(ctx)
+		a.finish(begun, errors.Is(ctx.Err(), context.DeadlineExceeded))
+		close(begun.done)
+	}()
+}
+
+func (a *authenticator) finish(ended *reading, late bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running != ended {
+		return // Everybody gave up waiting.
+	}
+	a.running = nil
+	if ended.err != nil {
+		if late {
+			a.failure, a.retry = ended.err, time.Now().Add(a.limit)
+		}
+		return
+	}
+	renewed := a.known != nil && !isSameCertificate(a.known.certificate, ended.got.certificate)
+	a.known = ended.got
+	if renewed {
+		a.connections.CloseAll()
+	}
+}
+
+// leave gives up waiting. A reading that nobody waits for ends.
+func (a *authenticator) leave(left *reading) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if left.waiting--; left.waiting > 0 {
+		return
+	}
+	left.cancel()
+	if a.running == left {
+		a.running = nil
+	}
+}
+
+// refused says that a server does not take credentials, so that the next request reads
+// them anew.
+func (a *authenticator) refused(used *credentials) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == used {
+		used.expires = time.Unix(0, 0)
+	}
+}
+
+func isSameCertificate(a, b *tls.Certificate) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Leaf.Equal(b.Leaf)
+}
+
+// signing is a transport that signs requests.
+type signing struct {
+	next http.RoundTripper
+	by   *authenticator
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (s signing) WrappedRoundTripper() http.RoundTripper { return s.next }
+
+func (s signing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Header.Get("Authorization") != "" {
+		return s.next.RoundTrip(request)
+	}
+	signedBy, err := s.by.credentials(request.Context())
+	if err != nil {
+		return nil, err
+	}
+	if signedBy.token != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set("Authorization", "Bearer "+signedBy.token)
+	}
+	response, err := s.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		s.by.refused(signedBy)
+	}
+	return response, err
+}
+
+// timed is a transport that gives a request its time, from when it is signed. A request
+// that waits for a command has more.
+type timed struct {
+	next  http.RoundTripper
+	limit time.Duration
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t timed) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t timed) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Has("watch") {
+		return t.next.RoundTrip(request)
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), t.limit)
+	response, err := t.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	response.Body = timedBody{ReadCloser: response.Body, cancel: cancel}
+	return response, nil
+}
+
+type timedBody struct {
+	io.ReadCloser
+
+	cancel context.CancelFunc
+}
+
+func (b timedBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}

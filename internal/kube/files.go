@@ -1,0 +1,127 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// kubeconfigLimit and secretLimit are how much of a file is read, in bytes: of a
+	// kubeconfig, and of a token, a certificate or a key.
+	kubeconfigLimit = 8 << 20
+	secretLimit     = 1 << 20
+	// fileTime is how long a file may take that is a pipe.
+	fileTime = 10 * time.Second
+	// tokenTime is how long a token from a file is used. It is that of client-go.
+	tokenTime = 50 * time.Second
+)
+
+// FileError says why a file that a connection names is not read.
+type FileError struct {
+	// Setting names the file, such as "token_file".
+	Setting, Path string
+	Err           error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("reading %s %s: %v", e.Setting, e.Path, e.Err) }
+
+// Unwrap gives the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// isPipe says whether a file is a pipe, such as that of a process substitution of a shell.
+// It fails unless it is one or a regular file of at most limit bytes.
+func isPipe(path string, limit int64) (bool, error) {
+	about, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return false, err
+	case about.Mode()&os.ModeNamedPipe != 0:
+		return true, nil
+	case !about.Mode().IsRegular():
+		return false, errors.New("it is no regular file")
+	case about.Size() > limit:
+		return false, tooLong(limit)
+	}
+	return false, nil
+}
+
+func tooLong(limit int64) error { return fmt.Errorf("it has more than %d MiB", limit>>20) }
+
+// checkFile fails unless client-go can read a file in no time.
+func checkFile(setting, path string, limit int64) error {
+	if path == "" {
+		return nil
+	}
+	pipe, err := isPipe(path, limit)
+	if err == nil && pipe {
+		err = errors.New("it is a pipe, and is read more than once")
+	}
+	if err != nil {
+		return &FileError{Setting: setting, Path: path, Err: err}
+	}
+	return nil
+}
+
+// readFile reads a regular file, or a pipe whose other end gives all of it before ctx ends.
+func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	if _, err := isPipe(path, limit); err != nil {
+		return nil, err
+	}
+	type result struct {
+		content []byte
+		err     error
+	}
+	read := make(chan result, 1)
+	// Opening a pipe waits for who writes it, and cannot be given up.
+	go func() {
+		content, err := readAll(ctx, path, limit)
+		read <- result{content, err}
+	}()
+	select {
+	case got := <-read:
+		return got.content, got.err
+	case <-ctx.Done():
+		return nil, errors.New("nobody writes to it, or nobody ends it")
+	}
+}
+
+func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // the user's configuration names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = file.SetReadDeadline(deadline) // A regular file has none, and needs none.
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = tooLong(limit)
+	}
+	return content, err
+}
+
+// tokenFrom makes an authenticator that reads a file when a request needs it, again after
+// a while, and after a server has refused its token.
+func tokenFrom(setting, path string) *authenticator {
+	return newAuthenticator(fileTime, func(ctx context.Context) (*credentials, error) {
+		content, err := readFile(ctx, path, secretLimit)
+		token := strings.TrimSpace(string(content))
+		if err == nil && token == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return nil, &FileError{Setting: setting, Path: path, Err: err}
+		}
+		read := &credentials{token: token}
+		if pipe, err := isPipe(path, secretLimit); err != nil || !pipe { // A pipe gives its content once.
+			read.expires = time.Now().Add(tokenTime)
+		}
+		return read, nil
+	})
+}

@@ -1,0 +1,23 @@
+//go:build unix
+
+package kube
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// asGroup makes a process the first of a group, which is killed as a whole: what a shell
+// has started would go on otherwise, and hold its output open.
+func asGroup(process *exec.Cmd) {
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.Cancel = func() error {
+		err := syscall.Kill(-process.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+}

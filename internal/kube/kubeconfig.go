@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// loadFiles reads kubeconfig files. One alone may be a pipe.
+func loadFiles(paths []string) (*clientcmdapi.Config, error) {
+	for _, path := range paths {
+		pipe, err := isPipe(path, kubeconfigLimit)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("reading the kubeconfig: %w", &FileError{Setting: "config_path", Path: path, Err: err})
+		case pipe && len(paths) > 1:
+			return nil, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be put together with other files")}
+		case pipe:
+			return loadPipe(path)
+		}
+	}
+	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig %s: %w", strings.Join(paths, ", "), err)
+	}
+	return config, nil
+}
+
+func loadPipe(path string) (*clientcmdapi.Config, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), fileTime)
+	defer cancel()
+	content, err := readFile(ctx, path, kubeconfigLimit)
+	if err != nil {
+		return nil, &FileError{Setting: "config_path", Path: path, Err: err}
+	}
+	config, err := clientcmd.Load(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// ownFiles checks the files that a context of a kubeconfig names, as client-go reads them
+// to their end. The one with the token it takes out and answers: client-go would read it
+// now.
+func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token string, err error) {
+	var cluster, user string
+	if picked := config.Contexts[context]; picked != nil {
+		cluster, user = picked.Cluster, picked.AuthInfo
+	}
+	if by := config.Clusters[cmp.Or(c.ConfigContextCluster, cluster)]; by != nil && len(by.CertificateAuthorityData) == 0 && c.ClusterCACertificate == "" && !c.Insecure {
+		if err := checkFile("certificate-authority", by.CertificateAuthority, secretLimit); err != nil {
+			return "", err
+		}
+	}
+	by := config.AuthInfos[cmp.Or(c.ConfigContextAuthInfo, user)]
+	if by == nil {
+		return "", nil
+	}
+	if len(by.ClientCertificateData) == 0 {
+		if err := checkFile("client-certificate", by.ClientCertificate, secretLimit); err != nil {
+			return "", err
+		}
+	}
+	if len(by.ClientKeyData) == 0 {
+		if err := checkFile("client-key", by.ClientKey, secretLimit); err != nil {
+			return "", err
+		}
+	}
+	if token = by.TokenFile; token != "" {
+		by.Token, by.TokenFile, by.Exec = "", "", nil // It wins over them.
+	}
+	return token, nil
+}
