@@ -51,8 +51,8 @@ type comparePatch struct {
 	kind            schema.GroupVersionKind
 	group, kindGlob glob.Glob
 	namespace, name string
-	pointers        []jsonpatch.Patch
-	operations      []jsonpatch.Patch
+	pointers        jsonpatch.Patch
+	operations      jsonpatch.Patch
 	ignores         bool
 	names           *regexp.Regexp
 }
@@ -60,9 +60,26 @@ type comparePatch struct {
 // ignoreOperation is Fleet's own, beside those of JSON patch.
 const ignoreOperation = "ignore"
 
+// Limits of diff.comparePatches. Every pointer and operation costs some time on every
+// object that it is for, and a repository brings as many as it likes.
+const (
+	maxOperations = 1000
+	maxPattern    = 256 // characters; names in Kubernetes have 253
+	// maxGrowth is how much longer operations may make an object, in bytes.
+	maxGrowth = 1 << 20
+)
+
 func compileRules(r release.Rules) (rules, error) {
 	compiled := rules{ignore: r.Ignore}
+	operations, growth := 0, 0
 	for i, patch := range r.ComparePatches {
+		operations += len(patch.JSONPointers) + len(patch.Operations)
+		for _, operation := range patch.Operations {
+			growth += len(operation.Path) + len(operation.Value)
+		}
+		if operations > maxOperations || growth > maxGrowth {
+			return rules{}, &RuleError{Index: i, Err: fmt.Errorf("until here there are more than %d pointers and operations, or more than %d KiB of them", maxOperations, maxGrowth>>10)}
+		}
 		made, err := compilePatch(patch)
 		if err != nil {
 			return rules{}, &RuleError{Index: i, Err: err}
@@ -76,6 +93,9 @@ func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
 	version, err := schema.ParseGroupVersion(p.APIVersion)
 	if err != nil {
 		return comparePatch{}, fmt.Errorf("apiVersion: %w", err)
+	}
+	if max(len(p.APIVersion), len(p.Kind), len(p.Name)) > maxPattern {
+		return comparePatch{}, fmt.Errorf("apiVersion, kind or name has more than %d characters", maxPattern)
 	}
 	made := comparePatch{kind: version.WithKind(p.Kind), namespace: p.Namespace, name: p.Name}
 	if made.group, err = glob.Compile(version.Group); err != nil {
@@ -92,7 +112,7 @@ func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
 		if err != nil {
 			return comparePatch{}, err
 		}
-		made.pointers = append(made.pointers, removal)
+		made.pointers = append(made.pointers, removal...)
 	}
 	for _, operation := range p.Operations {
 		if operation.Op == ignoreOperation {
@@ -103,7 +123,7 @@ func compilePatch(p fleetyaml.ComparePatch) (comparePatch, error) {
 		if err != nil {
 			return comparePatch{}, err
 		}
-		made.operations = append(made.operations, compiled)
+		made.operations = append(made.operations, compiled...)
 	}
 	if made.ignores {
 		if made.names, err = regexp.Compile(p.Name); err != nil {
@@ -147,7 +167,7 @@ func (r rules) ignoresMissing(object *unstructured.Unstructured) bool {
 // normalize answers an object without what does not count. Both sides of a comparison
 // go through it.
 func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var pointers, operations []jsonpatch.Patch
+	var pointers, operations jsonpatch.Patch
 	for _, patch := range r.patches {
 		if patch.covers(object) {
 			pointers = append(pointers, patch.pointers...)
@@ -163,13 +183,12 @@ func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstr
 	if err != nil {
 		return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	for _, pointer := range pointers {
-		// What is not there need not be taken out.
-		if without, err := pointer.Apply(content); err == nil {
-			content = without
-		}
+	content = removeAll(content, pointers)
+	// All operations or, when one of them fails, none, as in Fleet
+	// (internal/cmd/agent/deployer/normalizers/jsonpatch.go).
+	if changed, err := operations.Apply(content); err == nil {
+		content = changed
 	}
-	content = applyAll(content, operations)
 	normalized := &unstructured.Unstructured{}
 	if err := normalized.UnmarshalJSON(content); err != nil {
 		return nil, fmt.Errorf("reading %s %s after diff.comparePatches: %w", object.GetKind(), object.GetName(), err)
@@ -177,18 +196,21 @@ func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstr
 	return normalized, nil
 }
 
-// applyAll carries out all operations or, when one of them fails, none, as Fleet does
-// (internal/cmd/agent/deployer/normalizers/jsonpatch.go).
-func applyAll(content []byte, operations []jsonpatch.Patch) []byte {
-	changed := content
-	for _, operation := range operations {
-		next, err := operation.Apply(changed)
-		if err != nil {
-			return content
-		}
-		changed = next
+// removeAll removes what pointers lead to. What is not there need not be taken out. All at
+// once is much faster than one by one, and fails only where one leads through a text or
+// a list without such an item.
+func removeAll(content []byte, pointers jsonpatch.Patch) []byte {
+	options := jsonpatch.NewApplyOptions()
+	options.AllowMissingPathOnRemove = true
+	if without, err := pointers.ApplyWithOptions(content, options); err == nil {
+		return without
 	}
-	return changed
+	for i := range pointers {
+		if without, err := pointers[i : i+1].Apply(content); err == nil {
+			content = without
+		}
+	}
+	return content
 }
 
 // covers says whether the pointers of a patch hold for an object.
