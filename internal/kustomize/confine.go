@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -11,46 +12,84 @@ import (
 )
 
 // confine makes sure that the kustomization in root, and all that it leads to,
-// name nothing but files and folders that are there. What is not there kustomize
-// would download, or clone with the git command of the machine.
+// name nothing but files and folders that are there, and not too many of them. What is
+// not there kustomize would download, or clone with the git command of the machine.
 func confine(memory filesys.FileSystem, root string) error {
-	seen := map[string]bool{}
-	folders := []string{root}
-	for len(folders) > 0 {
-		dir := folders[0]
-		folders = folders[1:]
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		file, content, err := kustomization(memory, dir)
-		if err != nil {
-			return err
-		}
-		below, err := namedFolders(memory, dir, file, content)
-		if err != nil {
-			return err
-		}
-		folders = append(folders, below...)
-	}
-	return nil
+	_, err := (&confinement{memory: memory, folders: map[string]reach{}, files: map[string]int64{}}).folder(root)
+	return err
 }
 
-// namedFolders are the folders that a kustomization names. Whatever it names must
-// be there.
-func namedFolders(memory filesys.FileSystem, dir, file string, content types.Kustomization) ([]string, error) {
-	var folders []string
+// confinement is one reading of a kustomization and of all that it leads to.
+type confinement struct {
+	memory  filesys.FileSystem
+	folders map[string]reach
+	files   map[string]int64
+}
+
+// folder says how far a kustomization reaches. One that leads to itself reaches nowhere,
+// and kustomize says so.
+func (c *confinement) folder(dir string) (reach, error) {
+	if known, ok := c.folders[dir]; ok {
+		return known, nil
+	}
+	c.folders[dir] = reach{}
+	file, content, err := kustomization(c.memory, dir)
+	if err != nil {
+		return reach{}, err
+	}
+	all, err := c.own(file, content)
+	if err != nil {
+		return reach{}, err
+	}
 	for _, name := range named(content) {
 		at := path.Join(dir, name)
-		isFolder := memory.IsDir(at)
-		if path.IsAbs(name) || !memory.Exists(at) || (isFolder && remote.MatchString(name)) {
-			return nil, &OutsideError{File: strings.TrimPrefix(file, "/"), Name: name}
+		isFolder := c.memory.IsDir(at)
+		if path.IsAbs(name) || !c.memory.Exists(at) || (isFolder && remote.MatchString(name)) {
+			return reach{}, &OutsideError{File: strings.TrimPrefix(file, "/"), Name: name}
 		}
+		var more reach
 		if isFolder {
-			folders = append(folders, at)
+			more, err = c.folder(at)
+		} else {
+			more.bytes, err = c.file(at)
+		}
+		if err == nil {
+			all, err = all.plus(more)
+		}
+		if err != nil {
+			return reach{}, err
 		}
 	}
-	return folders, nil
+	c.folders[dir] = all
+	return all, nil
+}
+
+// own is what a kustomization holds itself: objects can be written into it.
+func (c *confinement) own(file string, content types.Kustomization) (reach, error) {
+	size, err := c.file(file)
+	if err != nil {
+		return reach{}, err
+	}
+	all, err := reach{folders: 1}.plus(reach{bytes: size})
+	for _, text := range inline(content) {
+		if err == nil {
+			all, err = all.plus(reach{bytes: weight([]byte(text))})
+		}
+	}
+	return all, err
+}
+
+// file is the weight of a file.
+func (c *confinement) file(at string) (int64, error) {
+	if known, ok := c.files[at]; ok {
+		return known, nil
+	}
+	content, err := c.memory.ReadFile(at)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", at, err)
+	}
+	c.files[at] = weight(content)
+	return c.files[at], nil
 }
 
 // remote is what kustomize might take for the address of a repository, although
@@ -86,6 +125,18 @@ func named(content types.Kustomization) []string {
 		names = append(names, sources(generator.KvPairSources)...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// inline are the objects and patches that are written into a kustomization.
+func inline(content types.Kustomization) []string {
+	texts := slices.Concat(content.Generators, content.Transformers, content.Validators)
+	for _, patch := range content.PatchesStrategicMerge { //nolint:staticcheck // old kustomizations have them
+		texts = append(texts, string(patch))
+	}
+	for _, patch := range slices.Concat(content.Patches, content.PatchesJson6902) { //nolint:staticcheck // old kustomizations have them
+		texts = append(texts, patch.Patch)
+	}
+	return texts
 }
 
 // sources are the files of a generator; "key=file" names a file too.

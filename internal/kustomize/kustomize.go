@@ -5,7 +5,9 @@ package kustomize
 import (
 	"fmt"
 	"path"
+	"sync"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4" // the one that kustomize uses
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -72,12 +74,19 @@ func build(files []bundle.File, dir string, rendered []byte) ([]byte, error) {
 	if err := confine(memory, root); err != nil {
 		return nil, err
 	}
+	limitCopies()
 	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, root)
 	if err != nil {
 		return nil, err
 	}
 	return objects.AsYaml()
 }
+
+// limitCopies limits the JSON patches of kustomize: a few lines that copy an object into
+// itself would make one of any size.
+//
+//nolint:gochecknoglobals // so is the limit of the library
+var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = maxCopied })
 
 // addRendered puts a file with rendered objects first among the resources of the
 // kustomization.
