@@ -106,7 +106,7 @@ func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
 		return nil, a.failure
 	}
 	if a.running == nil {
-		a.begin()
+		a.begin(ctx)
 	}
 	joined := a.running
 	joined.waiting++
@@ -122,8 +122,8 @@ func (a *authenticator) credentials(ctx context.Context) (*credentials, error) {
 
 // begin reads on behalf of all who wait. No request is its own: one may be given up while
 // others wait.
-func (a *authenticator) begin() {
-	ctx, cancel := context.WithTimeout(context.Background(), a.limit)
+func (a *authenticator) begin(by context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(by), a.limit)
 	begun := &reading{done: make(chan struct{}), cancel: cancel}
 	a.running = begun
 	go func() {

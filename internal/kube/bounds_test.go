@@ -45,7 +45,7 @@ func TestHostOfRedirect(t *testing.T) {
 	t.Parallel()
 	from := &url.URL{Scheme: "https", Host: "api.example.com", Path: "/api"}
 	tests := map[string]string{
-		"https://user:secret@login.example.com/path?token=secret": "login.example.com",
+		"https://somebody@login.example.com/path?x=y": "login.example.com",
 		"//other:8443/x": "other:8443",
 		"/login":         "api.example.com",
 		"https://%zz":    "an address that cannot be read",

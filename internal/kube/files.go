@@ -67,8 +67,8 @@ func checkFile(setting, path string, limit int64) error {
 	return nil
 }
 
-// readFile reads a regular file, or a pipe whose other end gives all of it before ctx ends.
-func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+// readFile reads a regular file, or a pipe whose other end gives all of it within fileTime.
+func readFile(path string, limit int64) ([]byte, error) {
 	if _, err := isPipe(path, limit); err != nil {
 		return nil, err
 	}
@@ -79,26 +79,24 @@ func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	read := make(chan result, 1)
 	// Opening a pipe waits for who writes it, and cannot be given up.
 	go func() {
-		content, err := readAll(ctx, path, limit)
+		content, err := readAll(path, limit)
 		read <- result{content, err}
 	}()
 	select {
 	case got := <-read:
 		return got.content, got.err
-	case <-ctx.Done():
+	case <-time.After(fileTime):
 		return nil, errors.New("nobody writes to it, or nobody ends it")
 	}
 }
 
-func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
+func readAll(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path) //nolint:gosec // the user's configuration names it
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = file.SetReadDeadline(deadline) // A regular file has none, and needs none.
-	}
+	_ = file.SetReadDeadline(time.Now().Add(fileTime)) // A regular file has none, and needs none.
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(content)) > limit {
 		err = tooLong(limit)
@@ -109,8 +107,8 @@ func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
 // tokenFrom makes an authenticator that reads a file when a request needs it, again after
 // a while, and after a server has refused its token.
 func tokenFrom(setting, path string) *authenticator {
-	return newAuthenticator(fileTime, func(ctx context.Context) (*credentials, error) {
-		content, err := readFile(ctx, path, secretLimit)
+	return newAuthenticator(2*fileTime, func(context.Context) (*credentials, error) {
+		content, err := readFile(path, secretLimit)
 		token := strings.TrimSpace(string(content))
 		if err == nil && token == "" {
 			err = errors.New("it is empty")

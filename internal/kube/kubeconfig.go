@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,9 +31,7 @@ func loadFiles(paths []string) (*clientcmdapi.Config, error) {
 }
 
 func loadPipe(path string) (*clientcmdapi.Config, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), fileTime)
-	defer cancel()
-	content, err := readFile(ctx, path, kubeconfigLimit)
+	content, err := readFile(path, kubeconfigLimit)
 	if err != nil {
 		return nil, &FileError{Setting: "config_path", Path: path, Err: err}
 	}
