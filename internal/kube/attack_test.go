@@ -141,6 +141,7 @@ func TestAttackEndlessAnswer(t *testing.T) {
 			var taken atomic.Int64
 			code := max(test.code, http.StatusOK)
 			connection := to(serve(t, endless(&taken, test.begin, test.again, code)))
+			connection.RequestTimeout = time.Minute // The amount is to end it.
 			err := test.ask(t.Context(), t, connect(t, connection))
 			if _, ok := errors.AsType[*kube.TooLargeError](err); !ok || class(kube.Classify("c1", err)) != neither {
 				t.Errorf("got %.300v", err)
