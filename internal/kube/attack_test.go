@@ -146,8 +146,9 @@ func TestAttackEndlessAnswer(t *testing.T) {
 			if _, ok := errors.AsType[*kube.TooLargeError](err); !ok || class(kube.Classify("c1", err)) != neither {
 				t.Errorf("got %.300v", err)
 			}
-			if taken.Load() > test.most {
-				t.Errorf("%d bytes were sent, %d at most", taken.Load(), test.most)
+			const underWay = 8 * mebibyte // sent, and in the buffers of the connection
+			if taken.Load() > test.most+underWay {
+				t.Errorf("%d bytes were sent, %d at most", taken.Load(), test.most+underWay)
 			}
 		})
 	}
