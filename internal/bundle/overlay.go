@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
@@ -29,7 +30,11 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		def.Labels = labels
 	}
 	if o.ServiceAccount != "" {
+		// Other than in Fleet, where a customization in the repository chooses another
+		// account: it would act with rights that nobody gave to the repository.
 		def.ServiceAccount = o.ServiceAccount
+		def.Targets = actingAs(def.Targets, o.ServiceAccount)
+		def.TargetCustomizations = actingAs(def.TargetCustomizations, o.ServiceAccount)
 	}
 	if o.TargetNamespace != "" {
 		def.Namespace = o.TargetNamespace
@@ -44,6 +49,14 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 	def.DeleteNamespace = def.DeleteNamespace || o.DeleteNamespace
 	def.ForceSyncGeneration = o.ForceSyncGeneration
 	return def
+}
+
+func actingAs(customizations []fleetyaml.Customization, account string) []fleetyaml.Customization {
+	set := slices.Clone(customizations)
+	for i := range set {
+		set[i].ServiceAccount = account
+	}
+	return set
 }
 
 func inNamespace(customizations []fleetyaml.Customization, namespace string) []fleetyaml.Customization {

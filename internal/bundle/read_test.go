@@ -361,6 +361,25 @@ func TestReadOverlay(t *testing.T) {
 	}
 }
 
+// A repository does not choose who acts on what it deploys where the GitRepo says that.
+func TestReadOverlayOfTheServiceAccount(t *testing.T) {
+	t.Parallel()
+
+	const text = "-- fleet.yaml --\nserviceAccount: top\ntargets: [{serviceAccount: \"-\"}, {serviceAccount: admin}]\n-- a.yaml --\n"
+	got, err := bundle.Read(tree(t, text), bundle.ReadOptions{Overlay: bundle.Overlay{ServiceAccount: "deployer"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := got.Bundles[0].Definition
+	accounts := []string{definition.ServiceAccount}
+	for _, custom := range slices.Concat(definition.Targets, definition.TargetCustomizations) {
+		accounts = append(accounts, custom.ServiceAccount)
+	}
+	if diff := cmp.Diff([]string{"deployer", "deployer", "deployer"}, accounts); diff != "" {
+		t.Errorf("accounts (-want +got):\n%s", diff)
+	}
+}
+
 // A repository that corrects drift counts for all bundles; one that does not, for those
 // that say nothing.
 func TestReadOverlayOfDriftCorrection(t *testing.T) {

@@ -47,8 +47,12 @@ func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle,
 	if !ok {
 		gotSpec = map[string]any{}
 	}
+	forced := forceAccount(wantSpec, r.GitRepo.ServiceAccount)
 	diff := cmp.Diff(wantSpec, gotSpec)
-	if diff == "" {
+	switch {
+	case diff == "" && forced:
+		return deviates, ""
+	case diff == "":
 		return equal, ""
 	}
 	if r.Deviation && r.Ours.Outcome == "ok" && len(r.Ours.Patch[b.Name]) > 0 {
@@ -60,6 +64,20 @@ func (c *corpus) judgeDefinition(t *testing.T, r recording, want recordedBundle,
 		}
 	}
 	return wrong, "definition (-Fleet +ours):\n" + diff
+}
+
+// forceAccount puts the service account of the GitRepo into the customizations, where in
+// Fleet those of the repository choose another one. It reports whether that changes
+// anything, so that both behaviours are asserted.
+func forceAccount(spec map[string]any, account string) (changed bool) {
+	targets, _ := spec["targets"].([]any)
+	for _, item := range targets {
+		custom, _ := item.(map[string]any)
+		if chosen, ok := custom["serviceAccount"]; ok && account != "" && chosen != account {
+			custom["serviceAccount"], changed = account, true
+		}
+	}
+	return changed
 }
 
 // onlyCriteria leaves of the targets of the GitRepo what chooses clusters. Their

@@ -111,10 +111,17 @@ func (c *corpus) judgeOptions(t *testing.T, r recording, want recordedBundle, b 
 			}
 		}
 	}
+	forced := false
+	for _, of := range wantOptions {
+		options, _ := of.(map[string]any)
+		if account := r.GitRepo.ServiceAccount; account != "" && options["serviceAccount"] != account {
+			options["serviceAccount"], forced = account, true // See forceAccount.
+		}
+	}
 	if diff := cmp.Diff(wantOptions, got); diff != "" {
 		return wrong, "options (-Fleet +ours):\n" + diff
 	}
-	if r.Deviation && (r.Ours.Patch[b.Name] != nil || r.Ours.NotTargeted[b.Name] != nil || want.Outcome != "ok") {
+	if forced || r.Deviation && (r.Ours.Patch[b.Name] != nil || r.Ours.NotTargeted[b.Name] != nil || want.Outcome != "ok") {
 		return deviates, ""
 	}
 	return equal, ""

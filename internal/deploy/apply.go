@@ -23,15 +23,10 @@ func (k Key) String() string { return target.Key(k.Cluster, k.Bundle) }
 // Request is what one apply has to do. Deployments that are neither in Write
 // nor in Remove are left alone.
 type Request struct {
-	Owner    string
-	Target   string
-	Instance string
-	// Workspace is that of the state that knows the target.
-	Workspace string
-	// Formers are further ids whose releases are the target's own.
-	Formers []string
-	// HandOver spares what another target takes; nil for nothing.
-	HandOver HandOver
+	Holder
+	// Create reports that the target is not in a state yet. Releases of its owner and
+	// name are not its own then, and nothing is written while there are any.
+	Create bool
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
@@ -45,11 +40,14 @@ type Request struct {
 	// depends on, which are removed after it.
 	Remove []Key
 	Needs  map[string][]string
-	// Prior is what was known before of any of them.
+	// Prior is what was known before of any of them, and Lost are deployments that a
+	// refresh did not find any more.
 	Prior map[Key]Record
-	// Keep are deployments in Prior that stay as they are, and UIDs the identities of
-	// their clusters, as far as they are known. Two names can stand for one cluster;
-	// what one of them keeps is not removed under the other.
+	Lost  map[Key]release.Known
+	// Keep are deployments in Prior that stay as they are, and UIDs the identities that
+	// the clusters had when the change was planned, as far as they are known. Nothing is
+	// written to a cluster with another one. Two names can stand for one cluster; what
+	// one of them keeps is not removed under the other.
 	Keep     []Key
 	UIDs     map[string]string
 	Settings Settings
@@ -78,8 +76,15 @@ type Outcome struct {
 	Versions map[string]Versions
 	// Notices say what removals left behind on purpose, sorted by key.
 	Notices []Notice
-	// HandedOver are deployments whose releases were left to another target.
-	HandedOver []Key
+	// Existing are releases that kept a create from being begun, sorted by cluster,
+	// namespace and name. If there are any, nothing was written.
+	Existing []Existing
+}
+
+// Existing is a release with the owner and the name of a target that is to be created.
+type Existing struct {
+	Cluster  string
+	Observed release.Observed
 }
 
 // Versions says which revision of an object values came from.
@@ -92,10 +97,19 @@ type Versions = map[target.Reference]string
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
 	visits := e.visits(request, results)
-	var removing sync.WaitGroup
+	var looking, removing sync.WaitGroup
+	for _, v := range visits {
+		looking.Go(func() { v.look(ctx) })
+	}
+	if request.Create && !request.Settings.TakeOwnership {
+		looking.Wait()
+		if existing := request.existing(visits); len(existing) > 0 {
+			return Outcome{Existing: existing}
+		}
+	}
 	for _, v := range visits {
 		removing.Go(func() {
-			v.look(ctx)
+			<-v.looked
 			v.writes.Wait()
 			v.removeAll(ctx)
 			v.inspect(ctx)
@@ -167,7 +181,9 @@ func (s Settings) timeout(d target.Deployment) time.Duration {
 	return s.Timeout
 }
 
-func recordOf(d target.Deployment, written release.Written) Record {
+// recordOf is what is known of a deployment that was written on the cluster with this
+// identity.
+func recordOf(d target.Deployment, written release.Written, uid string) Record {
 	record := Record{
 		Release:   written.Observed.Release,
 		Namespace: written.Observed.Namespace,
@@ -177,6 +193,7 @@ func recordOf(d target.Deployment, written release.Written) Record {
 		State:     status.Ready,
 		Objects:   written.Rendering.Hashes(),
 		Rules:     release.RulesOf(d.Options),
+		Known:     knownOf(d, written, uid),
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
@@ -184,6 +201,14 @@ func recordOf(d target.Deployment, written release.Written) Record {
 		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
 	}
 	return record
+}
+
+// knownOf is what a removal of a release that was written needs.
+func knownOf(d target.Deployment, written release.Written, uid string) release.Known {
+	return release.Known{
+		Release: d.Release, Namespace: d.Namespace, UID: uid, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
+		Content: written.Content, TargetNamespace: d.Options.Namespace, Terms: release.TermsOf(d),
+	}
 }
 
 func keyOf(d target.Deployment) Key { return Key{Cluster: d.Cluster, Bundle: d.Bundle.Name} }

@@ -54,14 +54,16 @@ func TestApplyToOneDeployment(t *testing.T) {
 		},
 		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(recordOf(web))},
 		"unchanged": {
-			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: new(recordOf(web)),
+			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: unverified(recordOf(web)),
 		},
 		"recover": {
 			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(recordOf(web)),
 		},
 		"adopt": {
-			there: of(func(o *release.Observed) { o.Mark.Instance, o.Mark.Digest = "former", newDigest }), unknown: true,
-			did: []string{"adopt ns/web"}, want: new(recordOf(web)),
+			there: of(func(o *release.Observed) {
+				o.Mark.Instance, o.Mark.Digest, o.Mark.AdoptionKey = "former", newDigest, "k"
+			}), unknown: true,
+			did: []string{"adopt ns/web"}, want: unverified(recordOf(web)),
 		},
 		"belongs to another owner": {
 			there: of(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "somebody", "j" }), unknown: true,
@@ -72,13 +74,13 @@ func TestApplyToOneDeployment(t *testing.T) {
 			did: []string{"install ns/web"}, want: &deploy.Record{
 				Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: newDigest,
 				State: status.NotReady, Message: "0 of 1 replicas", Objects: rendered(web).Hashes(),
-				Counts: status.Counts{Ready: 1, NotReady: 1},
+				Counts: status.Counts{Ready: 1, NotReady: 1}, Known: knownOf(web),
 			},
 		},
 		"install fails and leaves a revision": {
 			unknown: true, arrange: func(m *memory) { m.broken["ns/web"] = broken },
 			did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
-			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded"},
+			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded", Known: knownOf(web)},
 		},
 		"install fails and leaves nothing": {
 			unknown: true, arrange: failAt(broken, "install ns/web"),
@@ -132,6 +134,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 				prior[key("c1", "web")] = recordOf(old)
 			}
 			asked := request(prior)
+			asked.AdoptionKey = "k"
 			if test.remove {
 				asked.Remove = []deploy.Key{key("c1", "web")}
 			} else {
@@ -181,6 +184,12 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	}
 }
 
+// unverified is a record of a release that was not written, and that state did not know.
+func unverified(record deploy.Record) *deploy.Record {
+	record.Known.Content = ""
+	return &record
+}
+
 func TestApplyMoves(t *testing.T) {
 	t.Parallel()
 	old := deployment("c1", "web", "v1-old")
@@ -190,7 +199,9 @@ func TestApplyMoves(t *testing.T) {
 	stays := recordOf(old)
 	stays.State, stays.Message = status.ErrApplied, "quota exceeded"
 	half := recordOf(renamed)
-	half.Release, half.State, half.Message = "web", status.ErrApplied, "quota exceeded"
+	half.State, half.Message, half.Left = status.ErrApplied, "quota exceeded", []release.Known{knownOf(old)}
+	both := stays
+	both.Left = []release.Known{knownOf(renamed)}
 	broken := errors.New("quota exceeded")
 	tests := map[string]struct {
 		to      target.Deployment
@@ -213,7 +224,7 @@ func TestApplyMoves(t *testing.T) {
 		},
 		"the new one fails and leaves a revision": {
 			to: renamed, arrange: func(m *memory) { m.broken["ns/site"] = broken },
-			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: stays, held: "ns/web",
+			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: both, held: "ns/web",
 		},
 		"the old one cannot be removed": {
 			to: renamed, arrange: failAt(broken, "uninstall ns/web"),
@@ -234,7 +245,7 @@ func TestApplyMoves(t *testing.T) {
 		},
 		"a move that was broken off goes on": {
 			to: renamed, arrange: func(m *memory) { m.put(deployed(renamed)) },
-			did: []string{"keep ns/site", "uninstall ns/web"}, want: recordOf(renamed), held: "ns/site",
+			did: []string{"keep ns/site", "uninstall ns/web"}, want: *unverified(recordOf(renamed)), held: "ns/site",
 		},
 	}
 	for name, test := range tests {
@@ -295,7 +306,7 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 			arrange: failAt(errors.New("quota exceeded"), "upgrade ns/web"),
 			did:     []string{"upgrade ns/web"}, fails: []string{"c1/site upgrading"},
 			want: map[deploy.Key]deploy.Record{key("c1", "site"): {
-				Release: "web", Namespace: "ns", Digest: "v1-old", State: status.ErrApplied, Message: "quota exceeded",
+				Release: "web", Namespace: "ns", Digest: "v1-old", State: status.ErrApplied, Message: "quota exceeded", Known: knownOf(web),
 			}},
 		},
 	}
@@ -384,7 +395,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 				t.Error("what could not be removed is taken as gone")
 			}
 			kept := outcome.Records[key("bad", "web")]
-			kept.Message, kept.Objects, test.want.Objects = "", nil, nil
+			kept.Message, kept.Objects, test.want.Objects, test.want.Known = "", nil, nil, knownOf(deployment("bad", "web", "v1-old"))
 			if diff := cmp.Diff(*test.want, kept); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
@@ -469,7 +480,11 @@ func TestApplyKeepsPromisedObjects(t *testing.T) {
 			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}, outcome.Records); diff != "" {
+			want := recordOf(web)
+			if test.did[len(test.did)-1] == "keep ns/web" {
+				want = *unverified(want)
+			}
+			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})

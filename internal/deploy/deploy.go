@@ -5,6 +5,7 @@ package deploy
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 
@@ -16,6 +17,7 @@ import (
 // Cluster performs release operations on one cluster.
 type Cluster interface {
 	Observer
+	RecordReader
 	Awaiter
 	Writer
 }
@@ -34,6 +36,15 @@ type Observer interface {
 	Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error)
 	// Capabilities answers what charts ask of the cluster.
 	Capabilities(ctx context.Context) (target.Capabilities, error)
+}
+
+// RecordReader reads what release records hold, for messages.
+type RecordReader interface {
+	// Maker reads who made the newest revision of a release that another tool changed.
+	Maker(ctx context.Context, observed release.Observed) (release.Maker, error)
+	// Objects reads the keys of the objects that the records of releases name, in the
+	// order of the releases.
+	Objects(ctx context.Context, releases []release.Observed) ([][]string, error)
 }
 
 // Awaiter waits for what is on a cluster.
@@ -102,13 +113,30 @@ type Record struct {
 	// Rules and Stored are what its objects are judged by; see release.Inspection.
 	Rules  release.Rules
 	Stored map[string]string
+	// Known is what a removal of the release needs.
+	Known release.Known
+	// Left are further releases of the deployment that may be on the cluster: what it
+	// moved from, or was to move to, when a move failed. The next write removes them.
+	Left []release.Known
+}
+
+// all are the releases of the deployment that may be on the cluster, none if state does
+// not know the deployment.
+func (r Record) all() []release.Known {
+	if r.Release == "" {
+		return r.Left
+	}
+	current := r.Known
+	current.Release, current.Namespace = r.Release, r.Namespace
+	return append([]release.Known{current}, r.Left...)
 }
 
 // Equal says whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
 		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) &&
-		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored)
+		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) &&
+		r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }
 
 // Drift says how closely deployments are looked at.
@@ -138,4 +166,6 @@ type Notice struct {
 	Cluster string
 	Bundle  string
 	Removed release.Removed
+	// LeftTo names who has taken the release over, so that it was not removed.
+	LeftTo string
 }

@@ -77,6 +77,16 @@ func (g guarded) Capabilities(ctx context.Context) (found target.Capabilities, e
 	return g.next.Capabilities(ctx)
 }
 
+func (g guarded) Maker(ctx context.Context, observed release.Observed) (maker release.Maker, err error) {
+	defer catch(to("reading who made", observed.Namespace, observed.Release), &err)
+	return g.next.Maker(ctx, observed)
+}
+
+func (g guarded) Objects(ctx context.Context, releases []release.Observed) (objects [][]string, err error) {
+	defer catch("reading release records", &err)
+	return g.next.Objects(ctx, releases)
+}
+
 func (g guarded) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	defer catch(to(action.Doing(), d.Namespace, d.Release), &err)
 	return g.next.Write(ctx, action, d, observed, w)

@@ -153,13 +153,13 @@ func TestApplyCorrectsDrift(t *testing.T) {
 			clusters := newFleet("c1")
 			there := deployed(web)
 			if test.former {
-				there.Mark.Instance = "former"
+				there.Mark.Instance, there.Mark.AdoptionKey = "former", "k"
 			}
 			clusters["c1"].put(there)
 			prior := recordOf(web)
 			prior.Counts = test.counts
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
-			asked.Write = []target.Deployment{web}
+			asked.AdoptionKey, asked.Write = "k", []target.Deployment{web}
 
 			expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 

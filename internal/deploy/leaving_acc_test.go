@@ -195,7 +195,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	if err := o.client.CoreV1().ConfigMaps(o.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute}); err != nil {
+	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute, Known: release.Known{Terms: observed.Mark.Terms}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -258,7 +258,7 @@ func TestAccNamespaceIsNotMadeUnasked(t *testing.T) {
 }
 
 // keepResources removes the record and nothing else; the next install of the same
-// bundle takes the objects up as they are.
+// bundle takes the objects up as they are, with takeOwnership.
 func TestAccKeepResources(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "keep-resources")
@@ -273,7 +273,8 @@ func TestAccKeepResources(t *testing.T) {
 	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}
-	o.write(t, o.deployment("web", "v1-b", configMapFile("one"), fleetyaml.Options{}))
+	// No state knows the release any more, so that its objects are taken over by consent.
+	o.write(t, o.deployment("web", "v1-b", configMapFile("one"), fleetyaml.Options{Helm: &fleetyaml.Helm{TakeOwnership: true}}))
 	if diff := cmp.Diff(before, o.configMaps(t)); diff != "" {
 		t.Errorf("objects after the next install (-before +after):\n%s", diff)
 	}

@@ -26,7 +26,6 @@ const (
 	owner    = "o"
 	instance = "i"
 	of       = "t" // the target
-	home     = "w" // the workspace
 )
 
 // capabilities is the operation that goes on beside a look, in the same place.
@@ -37,6 +36,8 @@ const capabilities = "capabilities"
 // and an uninstall takes along what it does not spare.
 type memory struct {
 	name string
+	// confirmed says that the configuration names its UID.
+	confirmed bool
 	// before runs ahead of each operation, such as "write ns/web". Its error is
 	// the operation's.
 	before func(ctx context.Context, operation string) error
@@ -55,12 +56,17 @@ type memory struct {
 	// found is what the objects of a release are like, where it is not that all are
 	// ready but those of notReady.
 	found map[string]func(release.Inspection) release.Finding
+	// maker is who made revisions that are not this provider's.
+	maker release.Maker
+	// removals are those that were carried out, by release.
+	removals map[string]release.Removal
 }
 
 func newMemory(name string) *memory {
 	return &memory{
 		name: name, writes: map[string]release.Write{}, releases: map[string]release.Observed{}, objects: map[string]string{},
 		notReady: map[string]error{}, broken: map[string]error{}, found: map[string]func(release.Inspection) release.Finding{},
+		removals: map[string]release.Removal{},
 	}
 }
 
@@ -81,7 +87,7 @@ func (m *memory) Look(ctx context.Context) (release.Snapshot, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return release.Snapshot{UID: "uid-" + m.name, Releases: maps.Clone(m.releases)}, nil
+	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: maps.Clone(m.releases)}, nil
 }
 
 func (m *memory) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
@@ -155,6 +161,16 @@ func (m *memory) Capabilities(ctx context.Context) (target.Capabilities, error) 
 	return target.Capabilities{Version: "v1." + m.name}, nil
 }
 
+func (m *memory) Maker(context.Context, release.Observed) (release.Maker, error) { return m.maker, nil }
+
+func (m *memory) Objects(_ context.Context, releases []release.Observed) ([][]string, error) {
+	objects := make([][]string, len(releases))
+	for i, observed := range releases {
+		objects[i] = slices.Sorted(maps.Keys(recorded(observed)))
+	}
+	return objects, nil
+}
+
 func (m *memory) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	key := release.Key(d.Namespace, d.Release)
 	if err := m.begin(ctx, action.String(), key); err != nil {
@@ -180,12 +196,12 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	if err := m.broken[key]; err != nil {
 		made.Status = release.StatusFailed
 		m.releases[key] = made
-		return release.Written{}, err
+		return release.Written{Content: contentOf(d.Digest)}, err
 	}
 	rendering := rendered(d)
 	for _, object := range rendering.Objects {
 		holder, held := m.objects[object.Key()]
-		if held && holder != key && !w.TakeOwnership {
+		if held && holder != key && !w.TakeOwnership && !slices.Contains(w.Former, holder) {
 			return release.Written{}, fmt.Errorf("object %s belongs to release %s", object.Key(), holder)
 		}
 	}
@@ -194,7 +210,7 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 		m.objects[object.Key()] = key
 	}
 	m.releases[key] = made
-	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key]}, nil
+	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key], Content: contentOf(d.Digest)}, nil
 }
 
 func (m *memory) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
@@ -207,6 +223,7 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 	if found, there := m.releases[key]; there && !cmp.Equal(found, observed) {
 		return release.Removed{}, &release.ChangedError{Release: observed.Release, Namespace: observed.Namespace}
 	}
+	m.removals[key] = removal
 	// Helm deletes what its record names, whoever holds it by now.
 	for object := range recorded(observed) {
 		if !removal.Spare[object] {
@@ -279,7 +296,7 @@ func key(cluster, name string) deploy.Key { return deploy.Key{Cluster: cluster, 
 // mark is what this target writes on a record.
 func mark(name, digest string, revision int) release.Mark {
 	made := release.NewMark(owner, of, instance, name, digest)
-	made.Revision, made.Workspace = revision, home
+	made.Revision = revision
 	return made
 }
 
@@ -295,13 +312,23 @@ func deployed(d target.Deployment) release.Observed {
 func recordOf(d target.Deployment) deploy.Record {
 	return deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
-		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2},
+		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2}, Known: knownOf(d),
 	}
 }
 
+// knownOf is what state knows of a release that this target wrote.
+func knownOf(d target.Deployment) release.Known {
+	return release.Known{
+		Release: d.Release, Namespace: d.Namespace, UID: "uid-" + d.Cluster, Instance: instance, Digest: d.Digest,
+		Content: contentOf(d.Digest), Terms: release.TermsOf(d),
+	}
+}
+
+func contentOf(digest string) string { return "content of " + digest }
+
 func request(prior map[deploy.Key]deploy.Record) deploy.Request {
 	return deploy.Request{
-		Owner: owner, Target: of, Instance: instance, Workspace: home, Prior: prior,
+		Holder: deploy.Holder{Owner: owner, Target: of, Instance: instance}, Prior: prior,
 		Settings: deploy.Settings{
 			Wait: true, Timeout: time.Minute, MaxHistory: 5,
 			Description: func(d target.Deployment) string { return d.Bundle.Name },

@@ -1,9 +1,9 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 
@@ -13,8 +13,8 @@ import (
 
 // Observation is what is known after looking.
 type Observation struct {
-	// Records holds the deployments that are there, those included that the state
-	// did not know, and unchanged those that could not be looked at.
+	// Records holds the deployments that are there, and unchanged those that could not be
+	// looked at.
 	Records map[Key]Record
 	// UIDs maps each cluster that answered to its identity.
 	UIDs map[string]string
@@ -23,6 +23,12 @@ type Observation struct {
 	// Failures has one entry for each cluster that could not be asked, and one
 	// for each deployment whose objects could not be looked at.
 	Failures []Failure
+	// Orphans are releases of the target that its state does not know, sorted by
+	// cluster, namespace and name.
+	Orphans []Orphan
+	// Lost are deployments whose release is not on its cluster any more. Their objects
+	// can still be there, and are theirs.
+	Lost map[Key]release.Known
 }
 
 // Observe looks at the clusters of the given records. Only a cluster that
@@ -38,7 +44,7 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, drift, found) })
 	}
 	looking.Wait()
-	maps.Copy(found.observation.Records, holder.unknownToState(records, found.looked))
+	found.observation.Orphans = e.readOrphans(ctx, holder.orphans(records, found.looked))
 	slices.SortFunc(found.observation.Failures, compareFailures)
 	return found.observation
 }
@@ -51,20 +57,30 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
 		return
 	}
+	keys, err = found.sameCluster(keys, snapshot)
+	if err != nil {
+		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
+		return
+	}
 	found.answered(name, snapshot)
 	look := map[Key]release.Inspection{}
 	for _, key := range keys {
 		prior := found.prior[key]
 		observed := snapshot.Find(prior.Namespace, prior.Release)
 		if !isThere(observed) {
+			found.lost(key)
 			continue
 		}
+		prior.Known = completed(prior.Known, *observed, snapshot.UID)
 		if drift == DriftNone {
 			found.seen(key, prior)
 			continue
 		}
-		own := holder.mark(key.Bundle, prior.Digest)
+		own := holder.Mark(key.Bundle, prior.Digest, prior.Known)
 		record := fold(prior, *observed, own)
+		if own.Ownership(*observed) == release.OtherTool {
+			record.Message = madeBy(makerOf(ctx, cluster, *observed))
+		}
 		found.seen(key, record)
 		if isInspected(record, drift) {
 			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
@@ -84,8 +100,35 @@ type sightings struct {
 
 func newSightings(prior map[Key]Record) *sightings {
 	return &sightings{prior: prior, looked: map[string]release.Snapshot{}, observation: Observation{
-		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{},
+		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{}, Lost: map[Key]release.Known{},
 	}}
+}
+
+// sameCluster returns the deployments that are on the cluster which answered. That another
+// cluster lacks a release says nothing about the one that the state knows: it is an
+// *OtherClusterError, unless the configuration says that this is the cluster from now on.
+func (s *sightings) sameCluster(keys []Key, snapshot release.Snapshot) ([]Key, error) {
+	var here []Key
+	for _, key := range keys {
+		want := s.prior[key].Known.UID
+		if want == "" || snapshot.UID == "" || want == snapshot.UID {
+			here = append(here, key)
+			continue
+		}
+		if !snapshot.Confirmed {
+			return keys, &OtherClusterError{Cluster: key.Cluster, Want: want, Got: snapshot.UID}
+		}
+	}
+	return here, nil
+}
+
+// lost notes a deployment whose release is gone.
+func (s *sightings) lost(key Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.prior[key].Known
+	known.Release, known.Namespace = s.prior[key].Release, s.prior[key].Namespace
+	s.observation.Lost[key] = known
 }
 
 func (s *sightings) answered(cluster string, snapshot release.Snapshot) {
@@ -119,7 +162,11 @@ func (s *sightings) judge(key Key, finding release.Finding, drift Drift) {
 	switch {
 	case drift == DriftLive:
 		s.observation.Findings[key] = finding
-		s.observation.Records[key] = s.observation.Records[key].judged(finding)
+		record := s.observation.Records[key]
+		if s.prior[key].Known.Instance == "" { // See completed.
+			record.Known.Content = finding.Content
+		}
+		s.observation.Records[key] = record.judged(finding).verified(finding.Content)
 	case len(finding.Refused) == 0:
 		s.observation.Records[key] = s.observation.Records[key].judged(onlyReadiness(finding))
 	default:
@@ -150,17 +197,47 @@ func (s *sightings) unseen(failure Failure, keys ...Key) {
 	}
 }
 
+// completed adds what a state of an earlier version of the provider lacks, as the record
+// has it. Nothing else takes it from there.
+func completed(known release.Known, observed release.Observed, uid string) release.Known {
+	known.Release, known.Namespace = observed.Release, observed.Namespace
+	if known.UID == "" {
+		known.UID = uid
+	}
+	if known.Instance == "" {
+		known.Instance, known.Terms = observed.Mark.Instance, observed.Mark.Terms
+		known.Digest = cmp.Or(known.Digest, observed.Mark.Digest)
+	}
+	return known
+}
+
+// verified reports a release record that is not the one which this target wrote. Whoever
+// may write Secrets in the namespace may change it. One of another digest is no surprise:
+// an apply that was killed made it.
+func (r Record) verified(content string) Record {
+	if content == "" || r.Known.Content == "" || r.Known.Trusts(content) || r.Digest != r.Known.Digest {
+		return r
+	}
+	r.State, r.Digest, r.Message = status.Modified, "", "the release record was changed, its hooks will not be run"
+	return r
+}
+
+// madeBy is the message of a deployment whose newest revision is not this provider's.
+func madeBy(maker release.Maker) string {
+	return status.Message("the newest revision was made by " + cmp.Or(maker.Name, "another tool"))
+}
+
 // fold says what a record has become, given the newest revision on the cluster.
 // NotReady means that its objects have to be looked at.
 func fold(prior Record, observed release.Observed, own release.Mark) Record {
 	record := prior
-	switch {
-	case release.DecideRemoval(own, &observed) != release.Uninstall:
+	switch ownership := own.Ownership(observed); {
+	case ownership == release.OtherTool:
+		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
+		record.Message = madeBy(release.Maker{})
+	case ownership != release.Self:
 		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
 		record.Message = "the release was taken over by another holder"
-	case !observed.Current():
-		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
-		record.Message = status.Message("the newest revision was made outside of Terraform")
 	case observed.Status == release.StatusFailed:
 		record.State, record.Digest = status.ErrApplied, observed.Mark.Digest
 	case observed.Status != release.StatusDeployed:

@@ -53,7 +53,7 @@ func TestObserveReleases(t *testing.T) {
 		},
 		"upgraded by plain Helm": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Revision++ },
-			want: undigested("the newest revision was made outside of Terraform"),
+			want: undigested("the newest revision was made by another tool"),
 		},
 		"taken by another instance": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Instance = "successor" },
@@ -69,7 +69,7 @@ func TestObserveReleases(t *testing.T) {
 			want: new(as(status.NotReady, "not ready: it is image not found")), did: []string{"inspect ns/web"},
 		},
 		"modified no longer": {
-			prior: *undigested("the newest revision was made outside of Terraform"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"},
+			prior: *undigested("the newest revision was made by another tool"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"},
 		},
 		"the operation came to its end": {
 			prior: as(status.WaitApplied, "the last operation was cut short: pending-upgrade"), want: new(as(status.Ready, "")),

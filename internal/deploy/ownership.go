@@ -1,171 +1,215 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Holder is whose deployments are looked at.
 type Holder struct {
 	Owner, Target, Instance string
-	// Workspace is that of the state that knows the target.
-	Workspace string
-	// Formers are further ids whose releases are the target's own.
-	Formers []string
+	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
+	AdoptionKey string
 }
 
 // mark is what the holder writes on the record of a bundle's release.
 func (h Holder) mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
-	mark.Workspace, mark.Formers = h.Workspace, h.Formers
+	mark.AdoptionKey = h.AdoptionKey
 	return mark
 }
 
-// HandOver says whether another target wants a release: what leaves this target must
-// then not be removed, and what another has is then not handed over. It may wait until
-// that can be told. uid is "" where the cluster does not say it.
-type HandOver func(ctx context.Context, cluster, uid, namespace, name string) bool
-
-// mark is what the request writes on the record of a bundle's release.
-func (r Request) mark(bundle, digest string) release.Mark {
-	return Holder{Owner: r.Owner, Target: r.Target, Instance: r.Instance, Workspace: r.Workspace, Formers: r.Formers}.mark(bundle, digest)
-}
-
-// isHandedOver says whether a release of this target is to become another's. It may
-// wait, so nobody asks who holds a slot.
-func (v *visit) isHandedOver(ctx context.Context, cluster string, prior Record) bool {
-	handOver := v.request.HandOver
-	return handOver != nil && handOver(ctx, cluster, v.seen.snapshot.UID, prior.Namespace, prior.Release)
-}
-
-// isContested says whether the release of a deployment is another target's that goes on
-// wanting it. It may wait like isHandedOver.
-func (v *visit) isContested(ctx context.Context, d target.Deployment, observed *release.Observed) bool {
-	if observed == nil {
-		return false
+// Mark is that of the holder with the id that state knows a release by.
+func (h Holder) Mark(bundle, digest string, known release.Known) release.Mark {
+	mark := h.mark(bundle, digest)
+	if known.Instance != mark.Instance {
+		mark.KnownAs = known.Instance
 	}
-	mark := v.request.mark(d.Bundle.Name, d.Digest)
-	others := mark.Standing(observed.Mark) == release.Sibling && observed.Mark.Target != mark.Target
-	return others && v.isHandedOver(ctx, d.Cluster, Record{Release: d.Release, Namespace: d.Namespace})
+	return mark
 }
 
-// decide says what is to be done. Another target of this workspace hands over what it
-// does not want any more, and nothing else.
-func (v *visit) decide(mark release.Mark, observed *release.Observed, contested bool) (release.Action, error) {
+// OtherClusterError reports that a connection leads to another cluster than the one that
+// was planned for.
+type OtherClusterError struct {
+	Cluster string
+	// Want and Got are UIDs of the namespace kube-system. Got is "" if the cluster does
+	// not show it.
+	Want, Got string
+}
+
+func (e *OtherClusterError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("the cluster does not show the UID of its namespace kube-system, which has to be %s", e.Want)
+	}
+	return fmt.Sprintf("the connection leads to another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
+}
+
+// checkIdentity refuses a cluster that is not the one that was planned for.
+func (r Request) checkIdentity(cluster, uid string) error {
+	want := r.UIDs[cluster]
+	if want == "" || want == uid {
+		return nil
+	}
+	return &OtherClusterError{Cluster: cluster, Want: want, Got: uid}
+}
+
+// existing are releases with the owner and the name of the target on the clusters that
+// were looked at. What has its adoption key is its own.
+func (r Request) existing(visits map[string]*visit) []Existing {
+	own := r.mark("", "")
+	var found []Existing
+	for cluster, v := range visits {
+		for _, observed := range v.seen.snapshot.Releases {
+			if isThere(&observed) && own.Ownership(observed) == release.SameName {
+				found = append(found, Existing{Cluster: cluster, Observed: observed})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Existing) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Observed.Namespace, b.Observed.Namespace), cmp.Compare(a.Observed.Release, b.Observed.Release))
+	})
+	return found
+}
+
+// decide says what is to be done to a release that is wanted. Its error names who made
+// the newest revision.
+func (v *visit) decide(ctx context.Context, mark release.Mark, observed *release.Observed) (release.Action, error) {
 	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
-	if err == nil && contested && !v.request.Settings.TakeOwnership {
-		return release.Keep, &release.ForeignError{Release: observed.Release, Namespace: observed.Namespace, Holder: observed.Mark.Holder()}
-	}
-	return action, err
+	return action, v.withMaker(ctx, observed, err)
 }
 
-// sweep removes what a move left behind that failed and was taken back: releases
-// that this instance made for a bundle that was written just now, and that neither
-// the state nor the request knows. The instance id is random, so nobody else can have
-// made them.
-func (v *visit) sweep(ctx context.Context) {
-	strays := v.strays()
-	if len(strays) == 0 {
-		return
+// withMaker adds to a *release.ForeignError who made the newest revision, if no target did.
+func (v *visit) withMaker(ctx context.Context, observed *release.Observed, err error) error {
+	foreign, ok := errors.AsType[*release.ForeignError](err)
+	if !ok || foreign.Ownership != release.OtherTool && foreign.Ownership != release.Unmarked {
+		return err
 	}
-	for _, d := range v.request.Write {
-		if d.Cluster == v.name {
-			v.sweepAfter(ctx, d, strays[v.request.mark(d.Bundle.Name, "").Bundle])
-		}
-	}
+	named := *foreign
+	named.Maker = makerOf(ctx, v.seen.cluster, *observed)
+	return &named
 }
 
-// sweepAfter removes strays of the bundle of a deployment without what that holds.
-func (v *visit) sweepAfter(ctx context.Context, d target.Deployment, strays []release.Observed) {
-	key := keyOf(d)
-	record, written := v.results.record(key)
-	if !written || !record.State.Settled() {
-		return
+// makerOf is who made the newest revision; without a name if it cannot be read.
+func makerOf(ctx context.Context, cluster RecordReader, observed release.Observed) release.Maker {
+	maker, err := cluster.Maker(ctx, observed)
+	if err != nil {
+		return release.Maker{}
 	}
-	spare := map[string]bool{}
-	for object := range record.Objects {
-		spare[object] = true
-	}
-	for _, stray := range strays {
-		if v.claimed()[release.Key(stray.Namespace, stray.Release)] {
-			continue
-		}
-		slot, err := v.engine.slot(ctx)
-		if err == nil {
-			err = v.removeStray(ctx, key, stray, spare)
-			slot.Pause()
-		}
-		if err != nil {
-			v.results.failed(key, "removing what a move left behind", err, &record)
-		}
-	}
+	return maker
 }
 
-func (v *visit) removeStray(ctx context.Context, key Key, stray release.Observed, spare map[string]bool) error {
-	removed, err := v.seen.cluster.Uninstall(ctx, stray, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
-	v.results.left(key, removed)
-	return err
+// takeoverPatience is how long a release is waited for that another target of the same
+// owner has to remove first: both can be part of one apply.
+const takeoverPatience = 2 * time.Minute
+
+// awaitRemoval waits until another target of this owner has removed a release that d is
+// to have, and returns what is there then. The other one can have this target's name, when
+// two targets exchange theirs. Terraform hands nothing from the plan of one
+// target to another, so it cannot be known that the other one is going to.
+func (v *visit) awaitRemoval(ctx context.Context, d target.Deployment, observed *release.Observed) (*release.Observed, error) {
+	const shortest, longest = 250 * time.Millisecond, 2 * time.Second
+	mark := v.request.mark(d.Bundle.Name, d.Digest)
+	isOthers := func(observed *release.Observed) bool {
+		if !isThere(observed) {
+			return false
+		}
+		ownership := mark.Ownership(*observed)
+		return ownership == release.OtherTarget || ownership == release.SameName
+	}
+	if v.request.Settings.TakeOwnership || !isOthers(observed) {
+		return observed, nil
+	}
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = shortest, longest
+	limit := min(takeoverPatience, v.request.Settings.timeout(d))
+	var now *release.Observed
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		var err error
+		if now, err = v.seen.cluster.Release(ctx, d.Namespace, d.Release); err != nil {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		if isOthers(now) {
+			return struct{}{}, errStillThere
+		}
+		return struct{}{}, nil
+	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(limit))
+	if isOthers(now) {
+		return now, nil // It is refused with the name of the target that has it.
+	}
+	return now, err
 }
 
-// strays are the releases of this instance that nobody knows, by the mark of their
-// bundle, in the order of their names.
-func (v *visit) strays() map[string][]release.Observed {
-	known := map[string]bool{}
-	for key, record := range v.request.Prior {
-		if key.Cluster == v.name || (v.seen.snapshot.UID != "" && v.request.UIDs[key.Cluster] == v.seen.snapshot.UID) {
-			known[release.Key(record.Namespace, record.Release)] = true
-		}
-	}
-	own := v.request.mark("", "")
-	strays := map[string][]release.Observed{}
-	for _, name := range sortedKeys(v.seen.snapshot.Releases) {
-		observed := v.seen.snapshot.Releases[name]
-		isOwn := own.Standing(observed.Mark) == release.Own && isThere(&observed)
-		if isOwn && !known[name] && !v.written[name] {
-			strays[observed.Mark.Bundle] = append(strays[observed.Mark.Bundle], observed)
-		}
-	}
-	return strays
+// errStillThere keeps awaitRemoval waiting.
+var errStillThere = errors.New("another target still has the release")
+
+// Orphan is a release with the id of a target that its state does not know, as after an
+// apply that was killed.
+type Orphan struct {
+	Cluster   string
+	Release   string
+	Namespace string
+	// Objects are the keys of the objects that its record names.
+	Objects []string
 }
 
-// unknownToState are the releases of this instance on clusters that were looked at
-// which the state does not know: an apply was killed before it could save them, or
-// an older state was put back. They come into the state as they are, so that the
-// plan shows what becomes of them. Nothing is concluded while any cluster of the
-// state cannot be told from the others: two names can stand for one cluster.
-func (h Holder) unknownToState(prior map[Key]Record, looked map[string]release.Snapshot) map[Key]Record {
+// orphansRead is how many orphans of one cluster are read. Whoever may write Secrets can
+// make any number of them.
+const orphansRead = 50
+
+// orphans are the releases of this instance on clusters that were looked at that the
+// state does not know. Nothing is concluded while any cluster of the state cannot be told
+// from the others: two names can stand for one cluster.
+func (h Holder) orphans(prior map[Key]Record, looked map[string]release.Snapshot) map[string][]release.Observed {
 	known := map[string]bool{}
 	for key, record := range prior {
 		uid := looked[key.Cluster].UID
 		if uid == "" {
 			return nil
 		}
-		known[uid+"/"+release.Key(record.Namespace, record.Release)] = true
+		for _, of := range record.all() {
+			known[uid+"/"+release.Key(of.Namespace, of.Release)] = true
+		}
 	}
-	found := map[Key]Record{}
+	found := map[string][]release.Observed{}
 	own := h.mark("", "")
 	for _, cluster := range sortedKeys(looked) {
 		snapshot := looked[cluster]
 		for _, name := range sortedKeys(snapshot.Releases) {
-			observed := snapshot.Releases[name]
-			at := snapshot.UID + "/" + name
-			key := Key{Cluster: cluster, Bundle: observed.Mark.Bundle}
-			_, taken := prior[key]
-			if known[at] || taken || own.Standing(observed.Mark) != release.Own || !isThere(&observed) {
+			observed, at := snapshot.Releases[name], snapshot.UID+"/"+name
+			if known[at] || own.Ownership(observed) != release.Self || !isThere(&observed) || len(found[cluster]) == orphansRead {
 				continue
 			}
 			known[at] = true
-			found[key] = Record{
-				Release: observed.Release, Namespace: observed.Namespace, Digest: observed.Mark.Digest,
-				State: status.WaitApplied, Message: "found on the cluster; an earlier apply could not save it",
-			}
+			found[cluster] = append(found[cluster], observed)
 		}
 	}
 	return found
+}
+
+// readOrphans reads the objects of orphans. A record that cannot be read has none.
+func (e *Engine) readOrphans(ctx context.Context, found map[string][]release.Observed) []Orphan {
+	var orphans []Orphan
+	for _, name := range sortedKeys(found) {
+		objects := make([][]string, len(found[name]))
+		if cluster, err := e.clusters(name); err == nil {
+			if read, err := cluster.Objects(ctx, found[name]); err == nil {
+				objects = read
+			}
+		}
+		for i, observed := range found[name] {
+			orphans = append(orphans, Orphan{Cluster: name, Release: observed.Release, Namespace: observed.Namespace, Objects: objects[i]})
+		}
+	}
+	return orphans
 }
 
 func sortedKeys[V any](of map[string]V) []string {

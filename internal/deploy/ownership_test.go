@@ -2,8 +2,10 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,136 +19,356 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// One target loses a deployment and another of the workspace gains it, in one
-// apply. Whoever comes first, the release stays and keeps its revision.
-func TestHandOverInEitherOrder(t *testing.T) {
+// A target that is not in a state writes nothing while releases of its owner and name
+// are there.
+func TestCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	t.Parallel()
-	web := deployment("c1", "web", "v1-a")
-	for _, first := range []string{"the loser", "the gainer"} {
-		t.Run(first+" first", func(t *testing.T) {
+	web, api := deployment("c1", "web", "v1-a"), deployment("c2", "api", "v1-a")
+	const key = "hash of a key"
+	tests := map[string]struct {
+		there  func(*release.Observed)
+		change func(*deploy.Request)
+		want   []string // existing releases
+		did    []string // on both clusters
+	}{
+		"of its owner and name": {want: []string{"c1 ns/web"}},
+		"of its owner and name, of another bundle": {
+			there: func(o *release.Observed) { o.Release = "old" }, want: []string{"c1 ns/old"},
+		},
+		"of its owner and name, with another key": {
+			there:  func(o *release.Observed) { o.Mark.AdoptionKey = "another" },
+			change: func(r *deploy.Request) { r.AdoptionKey = key }, want: []string{"c1 ns/web"},
+		},
+		"with its key": {
+			there:  func(o *release.Observed) { o.Mark.AdoptionKey = key },
+			change: func(r *deploy.Request) { r.AdoptionKey = key }, did: []string{"adopt ns/web", "install ns/api"},
+		},
+		"with consent": {
+			change: func(r *deploy.Request) { r.Settings.TakeOwnership = true }, did: []string{"adopt ns/web", "install ns/api"},
+		},
+		"of its owner and name, removed by hand": {
+			there: func(o *release.Observed) { o.Status = release.StatusUninstalled }, did: []string{"install ns/web", "install ns/api"},
+		},
+		"of another target": {
+			there: func(o *release.Observed) { o.Mark.Target, o.Release, o.Mark.Bundle = "other", "other", "other" },
+			did:   []string{"install ns/web", "install ns/api"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clusters := newFleet("c1")
-			clusters["c1"].put(deployed(web))
-			loser := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
-			loser.Remove = []deploy.Key{key("c1", "web")}
-			loser.HandOver = func(_ context.Context, cluster, uid, namespace, name string) bool {
-				return cluster == "c1" && uid == "uid-c1" && namespace == "ns" && name == "web"
+			clusters := newFleet("c1", "c2")
+			there := deployed(web)
+			there.Mark.Instance = "lost"
+			if test.there != nil {
+				test.there(&there)
 			}
-			gainer := request(nil)
-			gainer.Target, gainer.Instance = "gainer", "g"
-			gainer.Write = []target.Deployment{web}
-			requests := []deploy.Request{loser, gainer}
-			if first == "the gainer" {
-				slices.Reverse(requests)
+			clusters["c1"].put(there)
+			asked := request(nil)
+			asked.Create, asked.Write = true, []target.Deployment{web, api}
+			if test.change != nil {
+				test.change(&asked)
 			}
-			for i, asked := range requests {
-				outcome := clusters.engine().Apply(t.Context(), asked)
-				expectNoFailures(t, outcome.Failures)
-				if left := len(outcome.HandedOver) == 1; left != (asked.HandOver != nil) {
-					t.Errorf("request %d handed over %v", i, outcome.HandedOver)
-				}
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			expectNoFailures(t, outcome.Failures)
+			var existing []string
+			for _, found := range outcome.Existing {
+				existing = append(existing, found.Cluster+" "+release.Key(found.Observed.Namespace, found.Observed.Release))
 			}
-			left := clusters["c1"].releases["ns/web"]
-			if left.Revision != 1 || left.Mark.Instance != "g" {
-				t.Errorf("left is revision %d of instance %q, want 1 of the gainer", left.Revision, left.Mark.Instance)
+			if diff := cmp.Diff(test.want, existing); diff != "" {
+				t.Errorf("existing (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"adopt ns/web"}, clusters["c1"].did()); diff != "" {
+			did := slices.Concat(clusters["c1"].did(), clusters["c2"].did())
+			did = slices.DeleteFunc(did, func(call string) bool { return strings.HasPrefix(call, "inspect") })
+			if diff := cmp.Diff(test.did, did, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Two targets of one workspace want one release, which no plan could see, as with two
-// provider blocks: whoever has it keeps it.
-func TestWhatAnotherTargetStillWantsIsNotHandedOver(t *testing.T) {
+// Nothing is written to a cluster, or removed from it, that is another one than the plan
+// was made for. The other clusters go on.
+func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 	t.Parallel()
-	web := deployment("c1", "web", "v1-a")
-	clusters := newFleet("c1")
-	clusters["c1"].put(deployed(web))
-	second := request(nil)
-	second.Target, second.Instance = "second", "s"
-	second.Write = []target.Deployment{web}
-	second.HandOver = func(context.Context, string, string, string, string) bool { return true }
-	outcome := clusters.engine().Apply(t.Context(), second)
-	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
-		t.Errorf("failures (-want +got):\n%s", diff)
+	web, old := deployment("c1", "web", "v1-a"), deployment("c1", "old", "v1-a")
+	elsewhere := deployment("c2", "web", "v1-a")
+	tests := map[string]struct {
+		uids map[string]string
+		want []string
+	}{
+		"the same":      {uids: map[string]string{"c1": "uid-c1"}},
+		"not known yet": {},
+		"another":       {uids: map[string]string{"c1": "uid-of-another"}, want: []string{"c1/old looking at the cluster before removing", "c1/web looking at the cluster before deploying"}},
 	}
-	if did := clusters["c1"].did(); len(did) > 0 {
-		t.Errorf("did %q", did)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1", "c2")
+			clusters["c1"].put(deployed(old))
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "old"): recordOf(old)})
+			asked.Write, asked.Remove, asked.UIDs = []target.Deployment{web, elsewhere}, []deploy.Key{key("c1", "old")}, test.uids
+			outcome := clusters.engine().Apply(t.Context(), asked)
+
+			if diff := cmp.Diff(test.want, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			if did := clusters["c1"].did(); (len(did) > 0) != (test.want == nil) {
+				t.Errorf("did %q on the first cluster", did)
+			}
+			if did := clusters["c2"].did(); len(did) != 1 {
+				t.Errorf("did %q on the second cluster", did)
+			}
+			if _, known := outcome.Records[key("c1", "old")]; known != (test.want != nil) {
+				t.Errorf("the state has what was to be removed: %t", known)
+			}
+		})
 	}
 }
 
-// A move failed and was taken back: what it left goes with the next write, and
-// nothing else does.
-func TestStraysOfAMoveAreRemoved(t *testing.T) {
+// A cluster that claims the identity of another one keeps nothing from being removed there.
+func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	t.Parallel()
-	web, other := deployment("c1", "web", "v1-a"), deployment("c1", "other", "v1-a")
-	stray := deployment("c1", "web", "v1-b")
-	stray.Release = "site"
-	kept := recordOf(web)
-	kept.State = status.ErrApplied
+	clusters := newFleet("a", "b")
+	onA, onB := deployment("a", "web", "v1-a"), deployment("b", "web", "v1-a")
+	clusters["a"].put(deployed(onA))
+	clusters["b"].put(deployed(onB))
+	clusters["a"].name = "b" // Its UID is that of b from now on.
+	asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(onA), key("b", "web"): recordOf(onB)})
+	asked.Write, asked.Remove = []target.Deployment{deployment("a", "web", "v1-b")}, []deploy.Key{key("b", "web")}
+	asked.UIDs = map[string]string{"a": "uid-a", "b": "uid-b"}
+	outcome := clusters.engine().Apply(t.Context(), asked)
+	if diff := cmp.Diff([]string{"a/web looking at the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	if _, left := clusters["b"].releases["ns/web"]; left {
+		t.Error("the release is still there")
+	}
+}
+
+// Only what state knows decides how a release is removed. What its record claims does not.
+func TestRemovalUsesWhatStateKnows(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	clusters := newFleet("c1")
+	there := deployed(web)
+	there.Mark.Terms = release.Terms{DeleteNamespace: true, KeepResources: true, ServiceAccount: "somebody-else"}
+	clusters["c1"].put(there)
+	prior := recordOf(web)
+	prior.Known.Terms.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
+	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
+	asked.Remove = []deploy.Key{key("c1", "web")}
+	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	if diff := cmp.Diff(prior.Known, clusters["c1"].removals["ns/web"].Known); diff != "" {
+		t.Errorf("known (-want +got):\n%s", diff)
+	}
+}
+
+// A release that carries the id of this target and that its state does not know is not
+// removed, whatever else is.
+func TestWhatStateDoesNotKnowIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	web, forged := deployment("c1", "web", "v1-a"), deployment("c1", "forged", "v1-a")
+	clusters := newFleet("c1")
+	clusters["c1"].put(deployed(web))
+	clusters["c1"].put(deployed(forged))
+	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+	moved := web
+	moved.Release = "site"
+	asked.Write = []target.Deployment{moved}
+	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	if _, left := clusters["c1"].releases["ns/forged"]; !left {
+		t.Error("the forged release is gone")
+	}
+	if _, left := clusters["c1"].releases["ns/web"]; left {
+		t.Error("the release that it moved from is still there")
+	}
+}
+
+// A move that fails leaves both names in the state. The next apply removes the one that
+// is not wanted, and a removal both.
+func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	moved := deployment("c1", "web", "v1-b")
+	moved.Release = "site"
+	clusters := newFleet("c1")
+	clusters["c1"].put(deployed(web))
+	clusters["c1"].broken["ns/site"] = errors.New("an object is refused")
+	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+	asked.Write = []target.Deployment{moved}
+	outcome := clusters.engine().Apply(t.Context(), asked)
+
+	want := recordOf(web)
+	want.State, want.Message = status.ErrApplied, "an object is refused"
+	want.Left = []release.Known{knownOf(moved)}
+	if diff := cmp.Diff(want, outcome.Records[key("c1", "web")]); diff != "" {
+		t.Fatalf("record (-want +got):\n%s", diff)
+	}
 	tests := map[string]struct {
-		change func(*release.Observed)
-		prior  deploy.Key
-		did    []string
+		change func(*deploy.Request)
+		left   []string
 	}{
-		"its own":                {did: []string{"keep ns/web", "uninstall ns/site"}},
-		"of another instance":    {change: func(o *release.Observed) { o.Mark.Instance = "j" }, did: []string{"keep ns/web"}},
-		"of another bundle":      {change: func(o *release.Observed) { o.Mark.Bundle = "b" }, did: []string{"keep ns/web"}},
-		"history of a removal":   {change: func(o *release.Observed) { o.Status = release.StatusUninstalled }, did: []string{"keep ns/web"}},
-		"known to the state":     {prior: key("c1", "site"), did: []string{"keep ns/web"}},
-		"known as another's too": {prior: key("alias", "site"), did: []string{"keep ns/web"}},
+		"the move succeeds": {change: func(r *deploy.Request) { r.Write = []target.Deployment{moved} }, left: []string{"ns/site"}},
+		"it is taken back":  {change: func(r *deploy.Request) { r.Write = []target.Deployment{web} }, left: []string{"ns/web"}},
+		"it is removed":     {change: func(r *deploy.Request) { r.Remove = []deploy.Key{key("c1", "web")} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next := newFleet("c1")
+			maps.Copy(next["c1"].releases, clusters["c1"].releases)
+			asked := request(outcome.Records)
+			test.change(&asked)
+			after := next.engine().Apply(t.Context(), asked)
+			expectNoFailures(t, after.Failures)
+			if diff := cmp.Diff(test.left, slices.Sorted(maps.Keys(next["c1"].releases)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("releases (-want +got):\n%s", diff)
+			}
+			if len(after.Records[key("c1", "web")].Left) > 0 {
+				t.Errorf("the state still knows %v", after.Records[key("c1", "web")].Left)
+			}
+		})
+	}
+}
+
+// A release whose newest revision another tool made is not touched without consent.
+func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	byHand, byFleet := release.Maker{Name: "Helm"}, release.Maker{Name: "Fleet's agent (mgmt/web)", Fleet: true}
+	write := func(r *deploy.Request) { r.Write = []target.Deployment{deployment("c1", "web", "v1-b")} }
+	remove := func(r *deploy.Request) { r.Remove = []deploy.Key{key("c1", "web")} }
+	tests := map[string]struct {
+		maker   release.Maker
+		change  func(*deploy.Request)
+		consent bool
+		failed  []string
+		names   string // in the error or in the notice
+		did     []string
+	}{
+		"changed by hand, written":               {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "made by Helm"},
+		"changed by hand, removed":               {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "made by Helm"},
+		"changed by hand, written with consent":  {maker: byHand, change: write, consent: true, did: []string{"upgrade ns/web"}},
+		"changed by hand, removed with consent":  {maker: byHand, change: remove, consent: true, did: []string{"uninstall ns/web"}},
+		"taken back by Fleet, written":           {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
+		"taken back by Fleet, removed":           {maker: byFleet, change: remove, names: "Fleet's agent (mgmt/web)"},
+		"made by something unreadable, removed":  {change: remove, failed: []string{"c1/web removing"}, names: "made by another tool"},
+		"taken back by Fleet, taken once more":   {maker: byFleet, change: write, consent: true, did: []string{"upgrade ns/web"}},
+		"taken back by Fleet, consent to remove": {maker: byFleet, change: remove, consent: true, did: []string{"uninstall ns/web"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
-			left := deployed(stray)
-			if test.change != nil {
-				test.change(&left)
-			}
-			for _, there := range []release.Observed{left, deployed(web), deployed(other)} {
-				clusters["c1"].put(there)
-			}
-			prior := map[deploy.Key]deploy.Record{key("c1", "web"): kept, key("c1", "other"): recordOf(other)}
-			asked := request(prior)
-			if test.prior != (deploy.Key{}) {
-				prior[test.prior] = recordOf(stray)
-			}
-			asked.UIDs = map[string]string{"alias": "uid-c1"}
-			asked.Write, asked.Keep = []target.Deployment{web}, []deploy.Key{key("c1", "other")}
-
+			clusters["c1"].maker = test.maker
+			there := deployed(web)
+			there.Revision = 2 // Labels are carried along.
+			clusters["c1"].put(there)
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+			asked.Settings.TakeOwnership = test.consent
+			test.change(&asked)
 			outcome := clusters.engine().Apply(t.Context(), asked)
 
-			expectNoFailures(t, outcome.Failures)
-			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
+			if diff := cmp.Diff(test.failed, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.did, clusters["c1"].did(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
-			if holder := clusters["c1"].held()["ClusterRole/web"]; holder == "" {
-				t.Error("an object that the release holds went with the stray")
+			var texts []string
+			for _, failure := range outcome.Failures {
+				texts = append(texts, failure.Err.Error())
+			}
+			for _, notice := range outcome.Notices {
+				texts = append(texts, notice.LeftTo)
+			}
+			if text := strings.Join(texts, "\n"); !strings.Contains(text, test.names) {
+				t.Errorf("says %q, want %q in it", text, test.names)
 			}
 		})
 	}
 }
 
-// What an apply made and could not save comes back into the state.
-func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
+// A release that another target of this owner still has is waited for: that target can be
+// about to remove it, in the same apply.
+func TestARemovalByAnotherTargetIsAwaited(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	for _, removed := range []bool{true, false} {
+		t.Run(map[bool]string{true: "it is removed", false: "it stays"}[removed], func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clusters := newFleet("c1")
+				there := deployed(web)
+				there.Mark.Target, there.Mark.Instance = "loser", "l"
+				clusters["c1"].put(there)
+				asked := request(nil)
+				asked.Write = []target.Deployment{web}
+				if removed {
+					go func() {
+						<-time.After(20 * time.Second)
+						clusters["c1"].mu.Lock()
+						defer clusters["c1"].mu.Unlock()
+						delete(clusters["c1"].releases, "ns/web")
+					}()
+				}
+				outcome := clusters.engine().Apply(t.Context(), asked)
+				var want []string
+				if !removed {
+					want = []string{"c1/web deploying"}
+				}
+				if diff := cmp.Diff(want, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("failures (-want +got):\n%s", diff)
+				}
+				if got := clusters["c1"].releases["ns/web"].Mark.Instance; (got == instance) != removed {
+					t.Errorf("the release is of instance %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A target that loses a release leaves it to the one that has adopted it with the same key.
+func TestAnAdoptedReleaseIsLeft(t *testing.T) {
+	t.Parallel()
+	web := deployment("c1", "web", "v1-a")
+	clusters := newFleet("c1")
+	there := deployed(web)
+	there.Mark.AdoptionKey = "k"
+	clusters["c1"].put(there)
+	gainer, loser := request(nil), request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+	gainer.Holder = deploy.Holder{Owner: owner, Target: "gainer", Instance: "g", AdoptionKey: "k"}
+	gainer.Create, gainer.Write = true, []target.Deployment{web}
+	loser.AdoptionKey, loser.Remove = "k", []deploy.Key{key("c1", "web")}
+	for _, asked := range []deploy.Request{gainer, loser} {
+		expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
+	}
+	left := clusters["c1"].releases["ns/web"]
+	if left.Revision != 1 || left.Mark.Instance != "g" {
+		t.Errorf("left is revision %d of instance %q, want 1 of the gainer", left.Revision, left.Mark.Instance)
+	}
+	if diff := cmp.Diff([]string{"adopt ns/web"}, clusters["c1"].did()); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+}
+
+// What an apply made and could not save is reported and comes into no state.
+func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	web, lost := deployment("a", "web", "v1-a"), deployment("a", "lost", "v1-b")
-	found := deploy.Record{
-		Release: "lost", Namespace: "ns", Digest: "v1-b", State: status.WaitApplied,
-		Message: "found on the cluster; an earlier apply could not save it",
-	}
+	found := []deploy.Orphan{{Cluster: "a", Release: "lost", Namespace: "ns", Objects: []string{"ClusterRole/lost", "ConfigMap/ns/lost"}}}
 	tests := map[string]struct {
 		arrange func(fleet)
 		change  func(*release.Observed)
 		prior   map[deploy.Key]deploy.Record
-		want    map[deploy.Key]deploy.Record
+		want    []deploy.Orphan
 	}{
-		"its own":              {want: map[deploy.Key]deploy.Record{key("a", "lost"): found}},
+		"its own":              {want: found},
 		"of another instance":  {change: func(o *release.Observed) { o.Mark.Instance = "j" }},
 		"of nobody":            {change: func(o *release.Observed) { o.Mark = release.Mark{} }},
+		"of another tool":      {change: func(o *release.Observed) { o.Revision++ }},
 		"history of a removal": {change: func(o *release.Observed) { o.Status = release.StatusUninstalled }},
 		"known under another name of the cluster": {
 			arrange: func(f fleet) { f["b"] = f["a"] }, prior: map[deploy.Key]deploy.Record{key("b", "lost"): recordOf(lost)},
@@ -158,7 +380,6 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 			},
 			prior: map[deploy.Key]deploy.Record{key("b", "web"): recordOf(web)},
 		},
-		"another release of a deployment that is known": {change: func(o *release.Observed) { o.Mark.Bundle = "web" }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -174,43 +395,72 @@ func TestObserveFindsWhatTheStateDoesNotKnow(t *testing.T) {
 				test.arrange(clusters)
 			}
 			prior := map[deploy.Key]deploy.Record{key("a", "web"): recordOf(web)}
-			want := map[deploy.Key]deploy.Record{key("a", "web"): recordOf(web)}
 			for known, record := range test.prior {
-				prior[known], want[known] = record, record
+				record.Known.UID = "" // As in a state of an earlier version.
+				prior[known] = record
 			}
-			maps.Copy(want, test.want)
-			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance, Workspace: home}
+			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance}
 			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftRelease, prior)
-			if diff := cmp.Diff(want, got.Records, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("records (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.want, got.Orphans, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("orphans (-want +got):\n%s", diff)
+			}
+			if len(got.Records) != len(prior) {
+				t.Errorf("%d records, want %d", len(got.Records), len(prior))
 			}
 		})
 	}
 }
 
-// Whether a release is handed over can depend on a plan that looks at clusters itself,
-// so it is asked while no operation is held up by that.
-func TestHandOverIsAskedWithoutASlot(t *testing.T) {
+// A refresh completes what a state of an earlier version does not say, and believes the
+// record for once. From then on a record with other content is reported.
+func TestObserveVerifiesRecords(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		clusters := newFleet("a")
-		engine := deploy.New(clusters.connect, 1)
-		before := deployment("a", "web", "v1-a")
-		after := deployment("a", "web", "v1-b")
-		after.Release = "web-2"
-		clusters["a"].put(deployed(before))
-		asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(before)})
-		asked.Write = []target.Deployment{after}
-		asked.HandOver = func(ctx context.Context, _, _, _, _ string) bool {
-			engine.Snapshots(ctx, []string{"a"})
-			return false
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		began := time.Now()
-		expectNoFailures(t, engine.Apply(ctx, asked).Failures)
-		if took := time.Since(began); took > 0 {
-			t.Errorf("waited %s for a slot", took)
-		}
-	})
+	web := deployment("c1", "web", "v1-a")
+	early := recordOf(web)
+	early.Known = release.Known{}
+	elsewhere := recordOf(web)
+	elsewhere.Known.UID = "uid-of-another"
+	killed := recordOf(web)
+	killed.Digest, killed.Known.Digest, killed.Known.Content = "v1-before", "v1-before", contentOf("v1-before")
+	after := killed
+	after.Digest = "v1-a"
+	forged := recordOf(web)
+	forged.State, forged.Digest, forged.Message = status.Modified, "", "the release record was changed, its hooks will not be run"
+	tests := map[string]struct {
+		prior     deploy.Record
+		content   string
+		confirmed bool
+		want      []deploy.Record
+		fails     []string
+	}{
+		"as it was written":     {prior: recordOf(web), content: contentOf("v1-a"), want: []deploy.Record{recordOf(web)}},
+		"of an earlier version": {prior: early, content: contentOf("v1-a"), want: []deploy.Record{recordOf(web)}},
+		"of a killed apply":     {prior: killed, content: contentOf("v1-a"), want: []deploy.Record{after}},
+		"changed":               {prior: recordOf(web), content: "something else", want: []deploy.Record{forged}},
+		"on another cluster of this name": {
+			prior: elsewhere, content: contentOf("v1-a"), want: []deploy.Record{elsewhere}, fails: []string{"c1 looking at the cluster"},
+		},
+		"on another cluster, as configured": {prior: elsewhere, content: contentOf("v1-a"), confirmed: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1")
+			there := deployed(web)
+			there.Mark.Terms = release.TermsOf(web)
+			clusters["c1"].put(there)
+			clusters["c1"].confirmed = test.confirmed
+			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding {
+				return release.Finding{Ready: 2, Content: test.content}
+			}
+			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance}
+			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
+			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, slices.Collect(maps.Values(got.Records)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -37,6 +37,22 @@ func (g genuine) Look(ctx context.Context) (release.Snapshot, error) {
 	return release.Snapshot{UID: uid, Releases: releases}, err
 }
 
+func (g genuine) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+	name, isFleet, err := g.Origin(ctx, observed)
+	return release.Maker{Name: name, Fleet: isFleet}, err
+}
+
+func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
+	read, err := g.Deployed(ctx, releases)
+	objects := make([][]string, len(read))
+	for i, found := range read {
+		for _, document := range found.Documents {
+			objects[i] = append(objects[i], document.Key())
+		}
+	}
+	return objects, err
+}
+
 func genuineClusters(env *testenv.Env) deploy.Clusters {
 	charts := &helm.Charts{}
 	return func(name string) (deploy.Cluster, error) {
@@ -118,7 +134,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 
 	// A refresh that looks at the objects of a damaged record survives as well.
 	waiting := recordOf(on("c2", "waiting"))
-	waiting.State, waiting.Message = status.NotReady, "as before"
+	waiting.State, waiting.Message, waiting.Known = status.NotReady, "as before", release.Known{}
 	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
 	observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, records)
 	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {

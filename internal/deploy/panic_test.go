@@ -83,7 +83,7 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 				t.Errorf("the stack belongs into Stack and nowhere else: %v\n%s", panicked, panicked.Stack)
 			}
 			got := outcome.Records[key("c2", "web")]
-			got.Message, got.Objects = "", nil
+			got.Message, got.Objects, got.Known = "", nil, release.Known{}
 			if diff := cmp.Diff(test.record, got); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}

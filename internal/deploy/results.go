@@ -18,7 +18,6 @@ type results struct {
 	versions map[string]Versions
 	notices  []Notice
 	written  map[string]map[Key]sighted // by cluster
-	handed   []Key
 }
 
 // wrote notes a release whose objects are to be looked at.
@@ -51,14 +50,7 @@ func (r *results) record(key Key) (record Record, known bool) {
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices, HandedOver: r.handed}
-}
-
-// handedOver notes a deployment whose release was left to another target.
-func (r *results) handedOver(key Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.handed = append(r.handed, key)
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
 }
 
 // found notes the versions of objects on a cluster.
@@ -76,12 +68,27 @@ func (r *results) found(cluster string, versions Versions) {
 
 // left notes what a removal has left behind on purpose.
 func (r *results) left(key Key, removed release.Removed) {
-	if len(removed.Kept)+len(removed.InNamespace) == 0 {
+	if len(removed.Kept)+len(removed.InNamespace)+len(removed.NotOwned) > 0 || removed.Untrusted {
+		r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, Removed: removed})
+	}
+}
+
+// leftTo notes that another target or somebody else has a release now, if it is there.
+func (r *results) leftTo(key Key, mark release.Mark, observed *release.Observed) {
+	if !isThere(observed) {
 		return
 	}
+	holder := observed.Mark.Holder()
+	if mark.Ownership(*observed) == release.Unmarked {
+		holder = "somebody else (its record carries no mark of this provider)"
+	}
+	r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: holder})
+}
+
+func (r *results) notice(notice Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notices = append(r.notices, Notice{Cluster: key.Cluster, Bundle: key.Bundle, Removed: removed})
+	r.notices = append(r.notices, notice)
 }
 
 func (r *results) succeeded(key Key, record Record) {

@@ -82,6 +82,7 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
+	content := ""
 	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Turn}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
@@ -100,6 +101,11 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 		}
 		first = false
 		written, err := p.Cluster.Write(lasting, action, d, observed, w)
+		if written.Content == "" {
+			written.Content = content
+		} else if err != nil {
+			content, w.Known = written.Content, w.Known.With(d.Namespace, d.Release, written.Content)
+		}
 		return written, passing(err)
 	})
 }
@@ -127,8 +133,10 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 				return release.Removed{Kept: kept}, passing(err)
 			}
 			if now != nil {
-				if release.DecideRemoval(observed.Mark, now) != release.Uninstall {
-					return release.Removed{Kept: kept}, nil
+				// What another tool had changed was to be removed with consent.
+				action, err := release.DecideRemoval(observed.Mark, now, !observed.Current())
+				if action != release.Uninstall {
+					return release.Removed{Kept: kept}, final(err)
 				}
 				observed = *now
 			}

@@ -2,8 +2,10 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +66,12 @@ func (e *Engine) visits(request Request, results *results) map[string]*visit {
 // look looks at the cluster before anything is done there.
 func (v *visit) look(ctx context.Context) {
 	v.seen = v.engine.sight(ctx, v.name)
+	if v.seen.err == nil {
+		v.seen.err = v.request.checkIdentity(v.name, v.seen.snapshot.UID)
+	}
+	if v.seen.err != nil {
+		v.seen.snapshot = release.Snapshot{} // What another cluster says counts for nothing.
+	}
 	v.sights.add(v.name, v.seen)
 	close(v.looked)
 }
@@ -112,10 +120,12 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	key := keyOf(d)
 	prior, had := v.request.Prior[key]
 	moved := had && (prior.Release != d.Release || prior.Namespace != d.Namespace)
-	observed := v.seen.snapshot.Find(d.Namespace, d.Release)
-	// Both can wait for the plan of another target, which may need a slot.
-	contested := v.isContested(ctx, d, observed)
-	leavesOld := moved && v.isHandedOver(ctx, key.Cluster, prior)
+	// It waits without a slot.
+	observed, err := v.awaitRemoval(ctx, d, v.seen.snapshot.Find(d.Namespace, d.Release))
+	if err != nil {
+		v.results.untouched(key, "waiting for another target to remove the release", err)
+		return nil
+	}
 	slot, err := v.engine.slot(ctx)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
@@ -128,17 +138,23 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 		v.results.untouched(key, "reading the objects that values come from", err)
 		return nil
 	}
-	mark := v.request.mark(d.Bundle.Name, d.Digest)
+	known := v.known(d.Namespace, d.Release)
+	mark := v.markOf(d.Bundle.Name, d.Digest, known)
 	mark.Terms = release.TermsOf(d)
-	action, err := v.decide(mark, observed, contested)
+	action, err := v.decide(ctx, mark, observed)
 	if err != nil {
 		v.results.untouched(key, "deploying", err)
 		return nil
 	}
-	action = release.Correct(action, prior.Corrects(d))
+	// A record that is not the one of the state is written again, too.
+	action = release.Correct(action, prior.Corrects(d) || had && prior.Digest == "")
 	write := v.request.Settings.write(d, mark)
-	// What moves takes its own objects along.
-	write.TakeOwnership = write.TakeOwnership || moved
+	write.Known = known
+	for _, former := range prior.all() {
+		if at := release.Key(former.Namespace, former.Release); moved && at != release.Key(d.Namespace, d.Release) {
+			write.Former = append(write.Former, at)
+		}
+	}
 	write.Turn = slot
 	written, err := v.seen.cluster.Write(ctx, action, d, observed, write)
 	if planned, promised := v.request.Planned[key]; err == nil && promised && !writes(action) && !maps.Equal(written.Rendering.Hashes(), planned) {
@@ -148,30 +164,70 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 			written, err = v.seen.cluster.Write(ctx, action, d, &written.Observed, write)
 		}
 	}
+	if !writes(action) {
+		written.Content = contentOf(known, d.Digest) // What was read and not written proves nothing.
+	}
 	if err != nil {
-		v.results.failed(key, action.Doing(), err, v.truth(ctx, d, prior, moved))
+		v.results.failed(key, action.Doing(), err, v.truth(ctx, d, prior, moved, written))
 		return nil
 	}
-	record := recordOf(d, written)
+	record := recordOf(d, written, v.seen.snapshot.UID)
 	if !writes(action) {
 		record.Stored = prior.Stored
 	}
 	v.results.wrote(key, sighted{observed: written.Observed, stores: writes(action)})
-	if moved && !leavesOld {
-		err := slot.Resume(ctx)
-		if err == nil {
-			err = v.removeOld(ctx, key, prior, mark, written)
-		}
-		if err != nil {
-			// Under its old name the deployment counts as still to be moved, and
-			// the next apply takes up where this one stopped.
-			record.Release, record.Namespace, record.State = prior.Release, prior.Namespace, status.ErrApplied
-			v.results.failed(key, "removing the release it moved from", err, &record)
-			return nil
-		}
+	if err := v.removeFormer(ctx, key, prior.all(), &record, written, slot); err != nil {
+		record.State = status.ErrApplied
+		v.results.failed(key, "removing the release it moved from", err, &record)
+		return nil
 	}
 	v.results.succeeded(key, record)
 	return &record
+}
+
+// known is what state says of a release on this cluster, nil if it does not know it. The
+// release can be another deployment's in the state: a bundle or a cluster can get another
+// name while the release keeps its own.
+func (v *visit) known(namespace, name string) *release.Known {
+	for key, record := range v.request.Prior {
+		if !v.isHere(key.Cluster) {
+			continue
+		}
+		for _, known := range record.all() {
+			if known.Release == name && known.Namespace == namespace {
+				return &known
+			}
+		}
+	}
+	for key, known := range v.request.Lost {
+		if v.isHere(key.Cluster) && known.Release == name && known.Namespace == namespace {
+			return &known
+		}
+	}
+	return nil
+}
+
+// isHere reports whether a name of a cluster stands for this one.
+func (v *visit) isHere(cluster string) bool {
+	uid := v.seen.snapshot.UID
+	return cluster == v.name || uid != "" && v.request.UIDs[cluster] == uid
+}
+
+// markOf is the mark of a deployment of this target, with the id that state knows its
+// release by.
+func (v *visit) markOf(bundle, digest string, known *release.Known) release.Mark {
+	if known == nil {
+		return v.request.mark(bundle, digest)
+	}
+	return v.request.Mark(bundle, digest, *known)
+}
+
+// contentOf is the content that state knows of a release with a digest, "" if it knows none.
+func contentOf(known *release.Known, digest string) string {
+	if known == nil || known.Digest != digest {
+		return ""
+	}
+	return known.Content
 }
 
 // writes says whether an action makes a revision.
@@ -191,25 +247,66 @@ func (v *visit) pinned(ctx context.Context, d target.Deployment) (target.Deploym
 	return d.Pinned(versions), nil
 }
 
-// removeOld removes the release that a deployment had before it moved, without
-// the objects that the new one holds.
-func (v *visit) removeOld(ctx context.Context, key Key, prior Record, mark release.Mark, written release.Written) error {
-	if v.written[release.Key(prior.Namespace, prior.Release)] {
-		return nil
+// removeFormer removes the releases that a deployment had before, without the objects that
+// the new one holds. Those that could not be removed stay in its record.
+func (v *visit) removeFormer(ctx context.Context, key Key, former []release.Known, record *Record, written release.Written, turn release.Turn) error {
+	var errs []error
+	for _, known := range former {
+		at := release.Key(known.Namespace, known.Release)
+		if at == release.Key(record.Namespace, record.Release) || v.written[at] {
+			continue
+		}
+		err := turn.Resume(ctx)
+		if err == nil {
+			_, err = v.removeRelease(ctx, key, known, written.Rendering.Hashes())
+		}
+		if err != nil {
+			record.Left, errs = append(record.Left, known), append(errs, err)
+		}
 	}
-	old, err := v.seen.cluster.Release(ctx, prior.Namespace, prior.Release)
+	return errors.Join(errs...)
+}
+
+// removeRelease removes a release that state knows, without the objects to spare, and
+// reports whether it removed anything. One that somebody else has taken over is left.
+func (v *visit) removeRelease(ctx context.Context, key Key, known release.Known, spare map[string]string) (bool, error) {
+	mark := v.markOf(key.Bundle, known.Digest, &known)
+	take := v.request.Settings.TakeOwnership
+	// Removing it fails if another instance has taken the release over since the cluster
+	// was looked at. What was not ours then may be by now.
+	observed := v.seen.snapshot.Find(known.Namespace, known.Release)
+	action, err := release.DecideRemoval(mark, observed, take)
+	if action != release.Uninstall {
+		if observed, err = v.seen.cluster.Release(ctx, known.Namespace, known.Release); err != nil {
+			return false, err
+		}
+		action, err = release.DecideRemoval(mark, observed, take)
+	}
 	if err != nil {
-		return err
+		return false, v.leaveToFleet(ctx, key, observed, err)
 	}
-	if release.DecideRemoval(mark, old) != release.Uninstall {
+	if action != release.Uninstall {
+		v.results.leftTo(key, mark, observed)
+		return false, nil // Nothing of ours is there.
+	}
+	known = completed(known, *observed, v.seen.snapshot.UID)
+	removal := release.Removal{Timeout: v.request.Settings.Timeout, Known: known, Spare: map[string]bool{}}
+	for object := range spare {
+		removal.Spare[object] = true
+	}
+	removed, err := v.seen.cluster.Uninstall(ctx, *observed, removal)
+	v.results.left(key, removed)
+	return true, err
+}
+
+// leaveToFleet is nil, with a notice, if Fleet's agent goes on with a release. What
+// somebody has changed by hand is an error: nobody would know of it any more.
+func (v *visit) leaveToFleet(ctx context.Context, key Key, observed *release.Observed, err error) error {
+	err = v.withMaker(ctx, observed, err)
+	if foreign, ok := errors.AsType[*release.ForeignError](err); ok && foreign.Maker.Fleet {
+		v.results.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: foreign.Maker.Name})
 		return nil
 	}
-	spare := map[string]bool{}
-	for object := range written.Rendering.Hashes() {
-		spare[object] = true
-	}
-	removed, err := v.seen.cluster.Uninstall(ctx, *old, release.Removal{Spare: spare, Timeout: v.request.Settings.Timeout})
-	v.results.left(key, removed)
 	return err
 }
 
@@ -246,18 +343,17 @@ func (v *visit) removeAll(ctx context.Context) {
 		})
 	}
 	removing.Wait()
-	v.sweep(ctx)
 }
 
-// uninstall removes one deployment and says whether it is gone, or not ours any more.
+// uninstall removes the releases of one deployment and says whether they are gone, or not
+// ours any more.
 func (v *visit) uninstall(ctx context.Context, key Key) bool {
 	const doing = "removing"
 	prior := v.request.Prior[key]
-	if v.claimed()[release.Key(prior.Namespace, prior.Release)] {
-		return true // Another deployment answers for it now, whether it came out well or not.
-	}
-	if v.isHandedOver(ctx, key.Cluster, prior) {
-		v.results.handedOver(key) // Should nobody take it, a refresh finds it again.
+	releases := slices.DeleteFunc(prior.all(), func(known release.Known) bool {
+		return v.claimed()[release.Key(known.Namespace, known.Release)] // Another deployment has it now, whether it came out well or not.
+	})
+	if len(releases) == 0 {
 		return true
 	}
 	slot, err := v.engine.slot(ctx)
@@ -266,48 +362,47 @@ func (v *visit) uninstall(ctx context.Context, key Key) bool {
 		return false
 	}
 	defer slot.Pause()
-	mark := v.request.mark(key.Bundle, prior.Digest)
-	// Removing it fails if another instance has taken the release over since the cluster
-	// was looked at. What was not ours then may be by now.
-	observed := v.seen.snapshot.Find(prior.Namespace, prior.Release)
-	if release.DecideRemoval(mark, observed) != release.Uninstall {
-		if observed, err = v.seen.cluster.Release(ctx, prior.Namespace, prior.Release); err != nil {
-			v.results.untouched(key, doing, err)
-			return false
-		}
+	touched := false
+	for _, known := range releases {
+		removed, failure := v.removeRelease(ctx, key, known, nil)
+		touched, err = touched || removed, errors.Join(err, failure)
 	}
-	if release.DecideRemoval(mark, observed) != release.Uninstall {
-		return true // Nothing of ours is there.
-	}
-	removed, err := v.seen.cluster.Uninstall(ctx, *observed, release.Removal{Timeout: v.request.Settings.Timeout})
-	v.results.left(key, removed)
-	if err != nil {
+	switch {
+	case err == nil:
+		return true
+	case touched:
 		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
 		v.results.failed(key, doing, err, &prior)
-		return false
+	default:
+		v.results.untouched(key, doing, err)
 	}
-	return true
+	return false
 }
 
 // truth finds out what a failed write left behind; nil when nothing is there.
 // When that cannot be found out either, the deployment counts as there, so that
 // a later removal looks again.
-func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, moved bool) *Record {
-	if moved {
-		// The release that works is the one it was to move from. Were it
-		// forgotten here, nobody would ever remove it.
-		prior.State = status.ErrApplied
-		return &prior
-	}
+func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, moved bool, written release.Written) *Record {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	known := v.knownAfterFailure(d, written)
+	observed, err := v.seen.cluster.Release(ctx, d.Namespace, d.Release)
+	if moved {
+		// The release that works is the one it was to move from. The other one may be
+		// there as well.
+		prior.State = status.ErrApplied
+		if err != nil || isThere(observed) {
+			prior.Left = append(without(prior.Left, known), known)
+		}
+		return &prior
+	}
 	left := Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: prior.Chart, Version: prior.Version,
 		State: status.ErrApplied, Objects: prior.Objects,
 		Counts: prior.Counts.Unseen(), Rules: release.RulesOf(d.Options), Stored: prior.Stored,
+		Known: known, Left: prior.Left,
 	}
-	observed, err := v.seen.cluster.Release(ctx, d.Namespace, d.Release)
 	if err != nil {
 		return &left
 	}
@@ -319,6 +414,24 @@ func (v *visit) truth(ctx context.Context, d target.Deployment, prior Record, mo
 		v.results.wrote(keyOf(d), sighted{observed: *observed})
 	}
 	return &left
+}
+
+// knownAfterFailure is what state is to know of a release whose write failed. Content is
+// that of the record which the write made, else what state knew before.
+func (v *visit) knownAfterFailure(d target.Deployment, written release.Written) release.Known {
+	known := knownOf(d, written, v.seen.snapshot.UID)
+	known.Instance = v.request.mark("", "").Instance
+	if before := v.known(d.Namespace, d.Release); before != nil && written.Content == "" {
+		return *before
+	}
+	return known
+}
+
+// without leaves a release out of those of a deployment.
+func without(left []release.Known, gone release.Known) []release.Known {
+	return slices.DeleteFunc(slices.Clone(left), func(known release.Known) bool {
+		return known.Namespace == gone.Namespace && known.Release == gone.Release
+	})
 }
 
 // isThere tells a release from the history that an uninstall can leave.

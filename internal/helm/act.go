@@ -42,6 +42,9 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
+	if w.Known != nil {
+		op.client.within = w.Known.TargetNamespace
+	}
 	if w.Turn != nil && !helmOptions(d).Atomic { // What is atomic may have all of it to write again.
 		op.client.rest = w.Turn.Rest
 		op.client.resume = func() error { return w.Turn.Resume(ctx) }
@@ -59,6 +62,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	written, err := c.carryOut(ctx, op, action, d, revision, w)
 	if err != nil {
+		written.Content = op.records.content
 		c.namespaces.Delete(d.Namespace) // Its being gone can be the cause.
 	}
 	return written, err
@@ -119,7 +123,8 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.WaitForJobs = options.WaitForJobs
 	install.Timeout = w.Timeout
 	install.Force = options.Force || replacesDrift(d)
-	install.TakeOwnership = w.TakeOwnership || options.TakeOwnership
+	takes := w.TakeOwnership || options.TakeOwnership
+	install.TakeOwnership = takes || len(w.Former) > 0
 	install.SkipSchemaValidation = options.SkipSchemaValidation
 	install.EnableDNS = !options.DisableDNS
 	install.Description = w.Description
@@ -127,6 +132,9 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
 	if len(loaded.CRDObjects()) > 0 {
 		defer c.forgetCapabilities()
+	}
+	if !takes && (w.Known == nil || len(w.Former) > 0) {
+		op.records.before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
 	}
 	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
 	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
@@ -165,7 +173,8 @@ func (c *Client) undo(ctx context.Context, op *operation, failed *helmrelease.Re
 	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("removing its record: %w", err)
 	}
-	_, err := c.leaveNamespace(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Timeout)
+	op.records.content = ""
+	_, err := c.leaveNamespace(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.Terms, w.Timeout)
 	return err
 }
 
@@ -193,7 +202,8 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 	upgrade.Timeout = w.Timeout
 	upgrade.Atomic = options.Atomic && w.Wait
 	upgrade.Force = options.Force || replacesDrift(d)
-	upgrade.TakeOwnership = w.TakeOwnership || options.TakeOwnership
+	takes := w.TakeOwnership || options.TakeOwnership
+	upgrade.TakeOwnership = takes || len(w.Former) > 0
 	upgrade.SkipSchemaValidation = options.SkipSchemaValidation
 	upgrade.EnableDNS = !options.DisableDNS
 	upgrade.Description = w.Description
@@ -205,9 +215,25 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 	}
 	upgrade.Labels = labelsOf(w.Mark)
 	upgrade.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	if !takes && len(w.Former) > 0 {
+		op.records.before = func() error { return op.client.refuseExisting(w, false) }
+	}
+	var unsafe error
+	if upgrade.Atomic {
+		op.records.accept = func(record *helmrelease.Release) error {
+			if !w.Known.Trusts(recordOf(record).content()) {
+				unsafe = &UntrustedRecordError{Name: recordName(record.Name, record.Version)}
+			}
+			return unsafe
+		}
+	}
 	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, values(d))
 	if err != nil {
-		return release.Written{}, op.explain("upgrading", d, err)
+		err = op.explain("upgrading", d, err)
+		if unsafe != nil && !errors.Is(err, unsafe) {
+			err = fmt.Errorf("%w; it was not rolled back: %w", err, unsafe)
+		}
+		return release.Written{}, err
 	}
 	return op.written(ctx, d, w, made)
 }
@@ -245,7 +271,11 @@ func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, 
 		return release.Written{}, fmt.Errorf("reading revision %d of release %s: %w", w.Mark.Revision, d.Release, err)
 	}
 	w.Wait = false
-	return op.written(ctx, d, w, record)
+	written, err := op.written(ctx, d, w, record)
+	if w.Known != nil && w.Known.Content != "" {
+		written.Content = w.Known.Content // To find another one there does not make it trusted.
+	}
+	return written, err
 }
 
 // chart makes the chart of a deployment for this cluster.
@@ -300,6 +330,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 			Version: record.Chart.Metadata.Version,
 			Objects: listed,
 		},
+		Content: recordOf(record).content(),
 	}
 	if !w.Wait {
 		written.NotReady, err = o.look(ctx, record, helmOptions(d).WaitForJobs)

@@ -69,44 +69,54 @@ func (c *Client) Occupied(ctx context.Context, wanted []Wanted) ([]Occupied, err
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.getter.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the connection: %w", err)
-	}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
 	var (
 		mu       sync.Mutex
 		occupied []Occupied
 	)
+	return occupied, c.eachThere(ctx, groups, func(_ group, member member, live metav1.Object) {
+		if holder, of, other := holderOf(live, member.wanted); other {
+			mu.Lock()
+			defer mu.Unlock()
+			occupied = append(occupied, Occupied{Wanted: member.wanted, Object: member.object, Holder: holder, Release: of})
+		}
+	}, apierrors.IsForbidden)
+}
+
+// eachThere calls do with every member that is there, with several at once. Kinds whose
+// error is passed over count as if none of theirs were.
+func (c *Client) eachThere(ctx context.Context, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
+	config, err := c.getter.ToRESTConfig()
+	if err != nil {
+		return fmt.Errorf("reading the connection: %w", err)
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for at, members := range groups {
 		looking.Go(func() error {
-			there, err := existing(ctx, client.Resource(at.resource).Namespace(at.namespace), members)
-			if apierrors.IsForbidden(err) {
+			objects := client.Resource(at.resource).Namespace(at.namespace)
+			there, err := existing(ctx, objects, members)
+			if apierrors.IsForbidden(err) && !passOver(err) { // Who may not list may read single ones.
+				there, err = existingByName(ctx, objects, namesOf(members))
+			}
+			if err != nil && passOver(err) {
 				return nil
 			}
 			if err != nil {
 				return fmt.Errorf("looking for %s: %w", at.resource.Resource, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
 			for _, member := range members {
-				object, ok := there[member.object.Name]
-				if !ok {
-					continue
-				}
-				if holder, of, other := holderOf(object, member.wanted); other {
-					occupied = append(occupied, Occupied{Wanted: member.wanted, Object: member.object, Holder: holder, Release: of})
+				if object, ok := there[member.object.Name]; ok {
+					do(at, member, object)
 				}
 			}
 			return nil
 		})
 	}
-	return occupied, looking.Wait()
+	return looking.Wait()
 }
 
 // groups puts together what one list can answer for.
@@ -145,24 +155,11 @@ var errFound = errors.New("all found")
 // more of them with a list.
 func existing(ctx context.Context, client metadata.ResourceInterface, members []member) (map[string]metav1.Object, error) {
 	const few = 2
-	there := map[string]metav1.Object{}
-	wanted := map[string]bool{}
-	for _, member := range members {
-		wanted[member.object.Name] = true
-	}
+	wanted := namesOf(members)
 	if len(wanted) <= few {
-		for name := range wanted {
-			object, err := client.Get(ctx, name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			there[name] = object
-		}
-		return there, nil
+		return existingByName(ctx, client, wanted)
 	}
+	there := map[string]metav1.Object{}
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.List(ctx, options)
 	})
@@ -178,6 +175,29 @@ func existing(ctx context.Context, client metadata.ResourceInterface, members []
 	})
 	if err != nil && !errors.Is(err, errFound) {
 		return nil, err
+	}
+	return there, nil
+}
+
+func namesOf(members []member) map[string]bool {
+	names := make(map[string]bool, len(members))
+	for _, member := range members {
+		names[member.object.Name] = true
+	}
+	return names
+}
+
+func existingByName(ctx context.Context, client metadata.ResourceInterface, wanted map[string]bool) (map[string]metav1.Object, error) {
+	there := map[string]metav1.Object{}
+	for name := range wanted {
+		object, err := client.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		there[name] = object
 	}
 	return there, nil
 }

@@ -83,6 +83,9 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	if err != nil {
 		return nil, made, err
 	}
+	if err := checkPacked(files); err != nil {
+		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
 	read, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
@@ -164,8 +167,12 @@ func chartAt(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
 	return below, nil
 }
 
-// unpack reads a packed chart. Helm bounds what it unpacks to.
+// unpack reads a packed chart. Helm bounds the size of what it unpacks to, and not how many
+// files that are.
 func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error) {
+	if err := (&unpacking{limits: defaultLimits(), packed: int64(len(file.Content))}).count(file.Content, 0); err != nil {
+		return nil, &ChartError{Bundle: bundleName, Err: fmt.Errorf("unpacking %s: %w", file.Name, err)}
+	}
 	files, err := loader.LoadArchiveFiles(bytes.NewReader(file.Content))
 	if err != nil {
 		return nil, &ChartError{Bundle: bundleName, Err: fmt.Errorf("unpacking %s: %w", file.Name, err)}

@@ -28,6 +28,8 @@ type manifest struct {
 	objects, hooks []*unstructured.Unstructured
 	// chart and version are those of the chart.
 	chart, version string
+	// content is a digest of the manifest and the hooks, see record.content.
+	content string
 	// err is why the record could not be read.
 	err error
 }
@@ -59,6 +61,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 		looked, objects, places = append(looked, releases[i]), append(objects, manifest.objects), append(places, i)
 	}
 	for i, finding := range c.objects.Inspect(ctx, looked, objects) {
+		finding.Content = read[places[i]].content
 		findings[places[i]] = finding
 	}
 	return findings, nil
@@ -95,6 +98,7 @@ func (c *Client) await(ctx context.Context, of release.Inspection) (release.Find
 		return release.Finding{}, read[0].err
 	}
 	finding, err := c.objects.Await(ctx, of, read[0].objects)
+	finding.Content = read[0].content
 	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return bringsKinds(o.GetKind()) }) {
 		c.forgetKinds() // Nobody waited for them when they were written.
 	}
@@ -122,8 +126,8 @@ func (c *Client) manifests(ctx context.Context, wanted []release.Observed) ([]ma
 	listed := map[string]manifest{}
 	byInstance := map[string]int{}
 	for _, observed := range wanted {
-		if record, ok := c.justWritten(observed); ok {
-			listed[recordKey(observed)] = manifestIn(record, recordName(observed.Release, observed.Revision))
+		if kept, ok := c.justWritten(observed); ok {
+			listed[recordKey(observed)] = manifestIn(kept, recordName(observed.Release, observed.Revision))
 			continue
 		}
 		byInstance[observed.Mark.Instance]++
@@ -201,16 +205,28 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 // manifestOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
 func manifestOf(secret *corev1.Secret) manifest {
-	recorded, err := decodeRecord(secret.Data["release"])
+	packed := secret.Data["release"]
+	size, err := checkRecord(secret.Name, packed)
+	if err != nil {
+		return manifest{err: err}
+	}
+	if size > large {
+		readingLarge.Lock()
+		defer readingLarge.Unlock()
+	}
+	recorded, err := decodeRecord(packed)
 	if err != nil {
 		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
+	}
+	if err := recorded.checkObjects(secret.Name); err != nil {
+		return manifest{err: err}
 	}
 	return manifestIn(recorded, secret.Name)
 }
 
 // manifestIn reads the manifest in a record; name is that of the record.
 func manifestIn(recorded record, name string) manifest {
-	read := manifest{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version}
+	read := manifest{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content()}
 	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
@@ -234,35 +250,13 @@ func singleObjects(manifest string) ([]*unstructured.Unstructured, error) {
 	return flatten(parsed), nil
 }
 
-// record is what is read of a release record.
-type record struct {
-	Manifest string       `json:"manifest"`
-	Hooks    []recordHook `json:"hooks"`
-	Chart    recordChart  `json:"chart"`
-}
-
-type recordHook struct {
-	Manifest string `json:"manifest"`
-}
-
-type recordChart struct {
-	Metadata struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	} `json:"metadata"`
-}
-
 // keptBytes is how much of what was just written is kept, on all clusters together, so
 // that it need not be read again to look at its objects.
 const keptBytes = 16 << 20
 
 // keep keeps what a record holds until its objects are looked at.
 func (c *Client) keep(written *helmrelease.Release) {
-	kept := record{Manifest: written.Manifest}
-	kept.Chart.Metadata.Name, kept.Chart.Metadata.Version = written.Chart.Metadata.Name, written.Chart.Metadata.Version
-	for _, hook := range written.Hooks {
-		kept.Hooks = append(kept.Hooks, recordHook{Manifest: hook.Manifest})
-	}
+	kept := recordOf(written)
 	size := kept.size()
 	key := written.Namespace + "/" + recordName(written.Name, written.Version)
 	c.mu.Lock()
@@ -311,13 +305,9 @@ func (r record) size() int64 {
 }
 
 // decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
-// pkg/storage/driver/util.go).
+// pkg/storage/driver/util.go). Whoever calls it has checked how large it gets.
 func decodeRecord(packed []byte) (record, error) {
-	unpacked, err := base64.StdEncoding.DecodeString(string(packed))
-	if err != nil {
-		return record{}, err
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(unpacked))
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {
 		return record{}, err
 	}

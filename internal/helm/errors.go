@@ -88,6 +88,42 @@ func (e *ReleaseNameError) Error() string {
 // Unwrap gives the cause.
 func (e *ReleaseNameError) Unwrap() error { return e.Err }
 
+// UntrustedRecordError says that a release record is not the one that Terraform's state
+// knows, so that it was not rolled back to and none of its hooks ran.
+type UntrustedRecordError struct {
+	// Name is that of the Secret.
+	Name string
+}
+
+func (e *UntrustedRecordError) Error() string {
+	return fmt.Sprintf("the release record %s is not the one that this provider last wrote or verified, so nothing in it is run", e.Name)
+}
+
+// ExistingObjectsError says that objects of a new release are there already. They name the
+// release as theirs, and its record is gone.
+type ExistingObjectsError struct {
+	Release, Namespace string
+	// Objects are such as "Deployment web/nginx".
+	Objects []string
+	// Foreign reports that they belong to other releases or to none.
+	Foreign bool
+}
+
+func (e *ExistingObjectsError) Error() string {
+	const named = 5
+	more := ""
+	if len(e.Objects) > named {
+		more = fmt.Sprintf(" and %d more", len(e.Objects)-named)
+	}
+	whose := "that has no record any more"
+	if e.Foreign {
+		whose = "that belong to another release or to none"
+	}
+	return fmt.Sprintf("on the cluster are already objects of release %s in namespace %s %s: %s%s; "+
+		"set take_ownership = true to take them over, or remove them",
+		e.Release, e.Namespace, whose, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
+}
+
 // LostAPIsError says that an operation failed on a cluster that cannot do any more what
 // its release was rendered for.
 type LostAPIsError struct {

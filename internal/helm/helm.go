@@ -147,7 +147,7 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 	if err != nil {
 		return nil, err
 	}
-	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(clientset.CoreV1().Secrets(namespace)), secrets: metadata}
+	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(boundedSecrets{clientset.CoreV1().Secrets(namespace)}), secrets: metadata, namespace: namespace}
 	noted, ahead := &requests{}, &lookahead{existing: c.objects.Existing}
 	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, ctx: ctx}
 	client := &kubeClient{

@@ -3,7 +3,6 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/util/retry"
 
@@ -31,8 +31,13 @@ type kubeClient struct {
 	objects  Objects
 	requests *requests
 	ahead    *lookahead
-	// release is the one that is written, as release.Key.
-	release string
+	// release is the one that is written, as release.Key, and within the namespace that
+	// nothing is deleted outside of, "" for any.
+	release, within string
+	// uids tell the objects that are to be deleted from others that take their place.
+	uids map[objectID]types.UID
+	// exchanged are those that others took the place of.
+	exchanged kube.ResourceList
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
 	// rest is told when nothing is left but to wait, and resume when there is more to do
@@ -48,8 +53,9 @@ type kubeClient struct {
 	// created are the objects that this operation has made, in their order: what
 	// was there before is not among them, nor are hooks and namespaces.
 	created kube.ResourceList
-	// targets are objects that were read to be written.
-	targets map[*resource.Info]bool
+	// targets are objects that were read to be written, and expected the last of them.
+	targets  map[*resource.Info]bool
+	expected kube.ResourceList
 	// written are the objects of the release, its hooks and crds/ aside, as the API server
 	// answered with them.
 	written kube.ResourceList
@@ -66,6 +72,9 @@ func (k *kubeClient) Create(objects kube.ResourceList) (*kube.Result, error) {
 		if err := k.resume(); err != nil {
 			return result, err
 		}
+	}
+	if err := refuseBuiltRecords(objects); err != nil { // Those of crds/ and of hooks get no further.
+		return result, err
 	}
 	for _, same := range batches(objects) {
 		errs := each(same, func(object *resource.Info) error {
@@ -100,28 +109,21 @@ func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*ku
 // and then removes those that it no longer has. What is live comes from a few lists; how
 // an object is changed, and that one without a change is left alone, is Helm's.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	if err := refuseBuiltRecords(target); err != nil {
+		return &kube.Result{}, err
+	}
 	k.ahead.forget()
 	if !force { // To replace an object takes its version of that moment.
 		k.ahead.know(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
 	}
 	defer k.ahead.forget()
-	original, err := k.withoutTaken(original, target)
-	if err != nil {
-		return &kube.Result{}, err
-	}
 	result, err := k.updateAll(original, target, force)
 	k.written = target
 	k.note(result.Created)
-	if err != nil {
-		return result, k.whole(err)
+	if err == nil {
+		err = k.dropped(original.Difference(target))
 	}
-	for _, same := range batches(original.Difference(target)) {
-		each(same, func(object *resource.Info) error {
-			_, err := k.Client.UpdateThreeWayMerge(kube.ResourceList{object}, nil, force)
-			return err
-		})
-	}
-	return result, k.whole(nil)
+	return result, k.requests.withCause(err)
 }
 
 // updateAll updates what can be, as Helm does. An object that cannot be read or made ends
@@ -178,10 +180,18 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 	)
 	for _, same := range batches(objects) {
 		failed = append(failed, each(same, func(object *resource.Info) error {
-			gone, err := deleteOne(object, policy)
-			if gone {
-				mu.Lock()
-				defer mu.Unlock()
+			uid := k.uids[idOf(object)]
+			gone, err := deleteOne(object, policy, uid)
+			exchanged := uid != "" && apierrors.IsConflict(err)
+			if exchanged {
+				err = nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if exchanged {
+				k.exchanged = append(k.exchanged, object)
+			}
+			if gone || exchanged { // Nobody waits for the one that took its place.
 				k.gone[object] = true
 			}
 			return err
@@ -193,13 +203,32 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 	return &kube.Result{Deleted: objects}, nil
 }
 
+// objectID names an object on its cluster.
+type objectID struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+func idOf(object *resource.Info) objectID {
+	id := objectID{kind: object.Mapping.GroupVersionKind.GroupKind(), namespace: object.Namespace, name: object.Name}
+	if !object.Namespaced() {
+		id.namespace = ""
+	}
+	return id
+}
+
 // deleteOne says whether the object is gone already. One that waits for finalizers or
 // ends by and by is not: then the answer is the object, with the time of its deletion.
-func deleteOne(object *resource.Info, policy metav1.DeletionPropagation) (gone bool, err error) {
+// Another object than that of uid is a conflict, unless uid is "".
+func deleteOne(object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
+	options := &metav1.DeleteOptions{PropagationPolicy: &policy}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
 	var answer runtime.Object
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
 		answer, err = resource.NewHelper(object.Client, object.Mapping).WithFieldManager(fieldManager).
-			DeleteWithOptions(object.Namespace, object.Name, &metav1.DeleteOptions{PropagationPolicy: &policy})
+			DeleteWithOptions(object.Namespace, object.Name, options)
 		return err
 	})
 	if apierrors.IsNotFound(err) {
@@ -219,15 +248,6 @@ func isGone(kind schema.GroupVersionKind, answer runtime.Object) bool {
 	}
 	object, err := meta.Accessor(answer)
 	return err == nil && kind.Group == "" && object.GetName() != "" && object.GetDeletionTimestamp() == nil
-}
-
-// whole makes an error of what Helm passes over: an object that a revision no
-// longer has and that could not be deleted.
-func (k *kubeClient) whole(err error) error {
-	if failure := k.requests.err(); err == nil && failure != nil {
-		return fmt.Errorf("removing what the release no longer has: %w", failure)
-	}
-	return k.requests.withCause(err)
 }
 
 func (k *kubeClient) note(made kube.ResourceList) {

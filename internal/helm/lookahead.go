@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -28,6 +29,9 @@ type lookahead struct {
 	expected kube.ResourceList
 	paths    map[string]bool
 	answers  map[string]foreseen
+	// found are those of the expected objects that were there when they were read, nil for
+	// one that was not.
+	found map[*resource.Info]*unstructured.Unstructured
 }
 
 // foreseen is the answer to a request for one object.
@@ -40,7 +44,7 @@ type foreseen struct {
 func (l *lookahead) expect(objects kube.ResourceList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.answers, l.expected, l.paths = nil, objects, make(map[string]bool, len(objects))
+	l.answers, l.expected, l.found, l.paths = nil, objects, nil, make(map[string]bool, len(objects))
 	for _, object := range objects {
 		l.paths[pathOf(object)] = true
 	}
@@ -81,6 +85,25 @@ func (l *lookahead) learn(found map[*resource.Info]*unstructured.Unstructured, a
 	}
 }
 
+// remember keeps what was read of expected objects beyond the first write.
+func (l *lookahead) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	l.found = maps.Clone(found)
+	if l.found == nil {
+		l.found = map[*resource.Info]*unstructured.Unstructured{}
+	}
+	for _, object := range absent {
+		l.found[object] = nil
+	}
+}
+
+// wasThere says what was read of an object that was expected, and whether it was read.
+func (l *lookahead) wasThere(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	live, isRead = l.found[object]
+	return live, isRead
+}
+
 // answer is what a request gets without the API server, nil if it has to go there.
 func (l *lookahead) answer(ctx context.Context, request *http.Request) *http.Response {
 	l.mu.Lock()
@@ -93,7 +116,9 @@ func (l *lookahead) answer(ctx context.Context, request *http.Request) *http.Res
 	if l.paths[path] {
 		expected := l.expected
 		l.expected, l.paths = nil, nil
-		l.learn(l.existing(ctx, expected))
+		found, absent := l.existing(ctx, expected)
+		l.learn(found, absent)
+		l.remember(found, absent)
 	}
 	known, ok := l.answers[path]
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +137,43 @@ func TestLookahead(t *testing.T) {
 				t.Errorf("objects were read %d times, want %d", s.asked, test.asked)
 			}
 		})
+	}
+}
+
+// What was there when it was expected is known after it was written, too.
+func TestLookaheadRemembers(t *testing.T) {
+	t.Parallel()
+	s := &shop{has: map[string]bool{"a": true, "b": false}}
+	l := &lookahead{existing: s.existing}
+	objects := infos(t, "a", "b", "c")
+	known := func() (there, isRead []bool) {
+		for _, object := range objects {
+			live, read := l.wasThere(object)
+			there, isRead = append(there, live != nil), append(isRead, read)
+		}
+		return there, isRead
+	}
+	ask := func(method string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, "https://example.com"+pathOf(objects[0]), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.answer(t.Context(), request); got != nil && got.Body.Close() != nil {
+			t.Error("the body cannot be closed")
+		}
+	}
+	l.expect(objects)
+	if _, isRead := known(); slices.Contains(isRead, true) {
+		t.Error("objects are known before they were read")
+	}
+	ask(http.MethodGet)
+	ask(http.MethodPatch)
+	there, isRead := known()
+	if !slices.Equal(there, []bool{true, false, false}) || !slices.Equal(isRead, []bool{true, true, false}) {
+		t.Errorf("there: %v, read: %v", there, isRead)
+	}
+	l.expect(objects)
+	if _, isRead := known(); slices.Contains(isRead, true) {
+		t.Error("objects are still known when others are expected")
 	}
 }

@@ -11,15 +11,14 @@ import (
 // Labels of this provider on release records. Helm keeps labels that are not
 // its own through upgrades and rollbacks.
 const (
-	labelPrefix    = "agentless-fleet.github.io/"
-	labelMarkedBy  = labelPrefix + "owner"
-	labelTarget    = labelPrefix + "target"
-	labelInstance  = labelPrefix + "instance"
-	labelWorkspace = labelPrefix + "workspace"
-	labelAdoption  = labelPrefix + "adoption-key"
-	labelBundle    = labelPrefix + "bundle"
-	labelDigest    = labelPrefix + "digest"
-	labelRevision  = labelPrefix + "revision"
+	labelPrefix   = "agentless-fleet.github.io/"
+	labelMarkedBy = labelPrefix + "owner"
+	labelTarget   = labelPrefix + "target"
+	labelInstance = labelPrefix + "instance"
+	labelAdoption = labelPrefix + "adoption-key"
+	labelBundle   = labelPrefix + "bundle"
+	labelDigest   = labelPrefix + "digest"
+	labelRevision = labelPrefix + "revision"
 	// Terms, joined by "_"; always written, since Helm hands labels on to the
 	// next revision.
 	labelTerms   = labelPrefix + "terms"
@@ -37,16 +36,15 @@ const (
 // labelsOf writes a mark as labels.
 func labelsOf(m release.Mark) map[string]string {
 	return map[string]string{
-		labelMarkedBy:  m.Owner,
-		labelTarget:    m.Target,
-		labelInstance:  m.Instance,
-		labelWorkspace: m.Workspace,
-		labelAdoption:  m.AdoptionKey,
-		labelBundle:    m.Bundle,
-		labelDigest:    m.Digest,
-		labelRevision:  strconv.Itoa(m.Revision),
-		labelTerms:     writeTerms(m.Terms),
-		labelAccount:   m.Terms.ServiceAccount,
+		labelMarkedBy: m.Owner,
+		labelTarget:   m.Target,
+		labelInstance: m.Instance,
+		labelAdoption: m.AdoptionKey,
+		labelBundle:   m.Bundle,
+		labelDigest:   m.Digest,
+		labelRevision: strconv.Itoa(m.Revision),
+		labelTerms:    writeTerms(m.Terms),
+		labelAccount:  m.Terms.ServiceAccount,
 	}
 }
 
@@ -83,14 +81,13 @@ func markOf(labels map[string]string) release.Mark {
 	// A revision that is no number was not written here and matches nothing.
 	revision, _ := strconv.Atoi(labels[labelRevision])
 	return release.Mark{
-		Owner:     labels[labelMarkedBy],
-		Target:    labels[labelTarget],
-		Instance:  labels[labelInstance],
-		Workspace: labels[labelWorkspace],
-		Bundle:    labels[labelBundle],
-		Digest:    labels[labelDigest],
-		Terms:     readTerms(labels),
-		Revision:  revision,
+		Owner:    labels[labelMarkedBy],
+		Target:   labels[labelTarget],
+		Instance: labels[labelInstance],
+		Bundle:   labels[labelBundle],
+		Digest:   labels[labelDigest],
+		Terms:    readTerms(labels),
+		Revision: revision,
 
 		AdoptionKey: labels[labelAdoption],
 	}

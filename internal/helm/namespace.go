@@ -110,8 +110,8 @@ func protectedNamespace(name string) bool {
 
 // leaveNamespace does what the terms of a release say of its namespace once the
 // release is gone. It answers what keeps the namespace from being deleted.
-func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, timeout time.Duration) (inUse []string, err error) {
-	if terms := observed.Mark.Terms; !terms.DeleteNamespace && !terms.NamespaceKeys {
+func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, terms release.Terms, timeout time.Duration) (inUse []string, err error) {
+	if !terms.DeleteNamespace && !terms.NamespaceKeys {
 		return nil, nil
 	}
 	clientset, err := c.factory.KubernetesClientSet()
@@ -125,8 +125,8 @@ func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, 
 	if err != nil {
 		return nil, fmt.Errorf("reading the namespace %s: %w", observed.Namespace, err)
 	}
-	own := namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
-	if observed.Mark.Terms.DeleteNamespace && own {
+	own := observed.Mark.Owner != "" && namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
+	if terms.DeleteNamespace && own {
 		inUse, err := c.inNamespace(ctx, namespace.Name)
 		if err != nil {
 			return nil, fmt.Errorf("looking whether the namespace %s is empty: %w", namespace.Name, err)
@@ -134,13 +134,13 @@ func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, 
 		if len(inUse) == 0 {
 			return nil, c.deleteNamespace(ctx, clientset, namespace, timeout)
 		}
-		return inUse, c.dropNamespaceKeys(ctx, observed)
+		return inUse, c.dropNamespaceKeys(ctx, observed, terms)
 	}
-	return nil, c.dropNamespaceKeys(ctx, observed)
+	return nil, c.dropNamespaceKeys(ctx, observed, terms)
 }
 
-func (c *Client) dropNamespaceKeys(ctx context.Context, observed release.Observed) error {
-	if !observed.Mark.Terms.NamespaceKeys {
+func (c *Client) dropNamespaceKeys(ctx context.Context, observed release.Observed, terms release.Terms) error {
+	if !terms.NamespaceKeys {
 		return nil
 	}
 	return c.setNamespaceKeys(ctx, observed.Namespace, observed.Release, nil, nil)

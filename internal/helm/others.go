@@ -3,63 +3,114 @@ package helm
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// takenObjects are the keys of those objects of a release that another release has
-// taken over since: Helm notes on each object which release it is of. They stay when
-// the former release goes.
-func (c *Client) takenObjects(ctx context.Context, from release.Observed, objects []release.Object) (map[string]bool, error) {
-	occupied, err := c.Occupied(ctx, []Wanted{{Release: from.Release, Namespace: from.Namespace, Objects: objects}})
+// holding says what the live annotations of an object tell of who has it. A manifest, which
+// whoever may write a record can write, does not decide what is deleted.
+type holding int
+
+const (
+	heldByNobody holding = iota
+	heldByOther
+	heldByRelease
+)
+
+// holdingOf compares annotations with a release, named as release.Key.
+func holdingOf(annotations map[string]string, of string) holding {
+	switch name := annotations[releaseNameAnnotation]; {
+	case name == "":
+		return heldByNobody
+	case release.Key(annotations[releaseNamespaceAnnotation], name) == of:
+		return heldByRelease
+	}
+	return heldByOther
+}
+
+// liveObject is what a cluster says of an object, zero if there is none.
+type liveObject struct {
+	uid  types.UID
+	held holding
+	// namespace is "" for an object of the whole cluster.
+	namespace string
+}
+
+// isWithin says whether an object is in the namespace that its release must stay in.
+func (o liveObject) isWithin(namespace string) bool {
+	return namespace == "" || o.namespace == namespace
+}
+
+// liveObjects reads the metadata of those objects of a release that are there, by their
+// keys. What may not be read is an error: nobody could say whose it is.
+func (c *Client) liveObjects(ctx context.Context, of release.Observed, objects []release.Object) (map[string]liveObject, error) {
+	groups, err := c.groups([]Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
 	if err != nil {
-		return nil, fmt.Errorf("looking which objects other releases have taken over: %w", err)
+		return nil, err
 	}
-	taken := map[string]bool{}
-	for _, found := range occupied {
-		if found.Release != "" {
-			taken[found.Object.Key()] = true
+	var (
+		mu    sync.Mutex
+		there = map[string]liveObject{}
+	)
+	err = c.eachThere(ctx, groups, func(at group, member member, live metav1.Object) {
+		mu.Lock()
+		defer mu.Unlock()
+		there[member.object.Key()] = liveObject{
+			uid: live.GetUID(), namespace: at.namespace,
+			held: holdingOf(live.GetAnnotations(), release.Key(of.Namespace, of.Release)),
 		}
+	}, func(error) bool { return false })
+	if err != nil {
+		return nil, fmt.Errorf("reading whose the objects of the release are: %w", err)
 	}
-	return taken, nil
+	return there, nil
 }
 
-// withoutTaken leaves those objects out of the ones of the revision before that the
-// next one drops and that another release has taken over since. Helm would delete
-// them.
-func (k *kubeClient) withoutTaken(original, target kube.ResourceList) (kube.ResourceList, error) {
-	dropped := original.Difference(target)
-	left := slices.Clone(original)
-	for _, info := range dropped {
-		taken, err := k.isTaken(info)
-		if err != nil {
-			return nil, err
-		}
-		if taken {
-			left = slices.DeleteFunc(left, func(other *resource.Info) bool { return other == info })
-		}
+// dropped deletes objects that a revision no longer has, if they are the release's, are in
+// the namespace that it must stay in, and do not ask to be kept.
+func (k *kubeClient) dropped(objects kube.ResourceList) error {
+	var failed []error
+	for _, same := range batches(objects) {
+		failed = append(failed, each(same, k.drop)...)
 	}
-	return left, nil
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("removing what the release no longer has: %w", joined(failed))
 }
 
-func (k *kubeClient) isTaken(info *resource.Info) (bool, error) {
+func (k *kubeClient) drop(info *resource.Info) error {
+	if k.within != "" && (!info.Namespaced() || info.Namespace != k.within) {
+		return nil
+	}
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking who holds %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return fmt.Errorf("looking who holds %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
-	annotations, err := meta.NewAccessor().Annotations(live)
+	object, err := meta.Accessor(live)
 	if err != nil {
-		return false, fmt.Errorf("reading the annotations of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return fmt.Errorf("reading the annotations of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
-	holder := release.Key(annotations[releaseNamespaceAnnotation], annotations[releaseNameAnnotation])
-	return annotations[releaseNameAnnotation] != "" && holder != k.release, nil
+	if holdingOf(object.GetAnnotations(), k.release) != heldByRelease || isKept(object) {
+		return nil
+	}
+	_, err = deleteOne(info, metav1.DeletePropagationBackground, object.GetUID())
+	return err
+}
+
+// isKept says whether an object asks to stay when its release no longer has it.
+func isKept(object metav1.Object) bool {
+	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[kube.ResourcePolicyAnno]), kube.KeepPolicy)
 }

@@ -20,6 +20,8 @@ import (
 const (
 	overlaysDir = "overlays/"
 	patchSuffix = "_patch"
+	// maxPatched bounds in bytes what a patch makes, and what it copies on the way.
+	maxPatched = 32 << 20
 )
 
 // overlay lays overlays/NAME of the bundle over its files, for each name in
@@ -88,6 +90,9 @@ func patch(original, change []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(changed) > maxPatched {
+		return nil, fmt.Errorf("the result is larger than %d MiB", maxPatched>>20)
+	}
 	return yaml.JSONToYAML(changed)
 }
 
@@ -97,7 +102,9 @@ func applyPatch(base, diff []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the JSON patch: %w", err)
 		}
-		return operations.Apply(base)
+		options := jsonpatch.NewApplyOptions()
+		options.AccumulatedCopySizeLimit = maxPatched // A few lines that copy the whole into itself double it each.
+		return operations.ApplyWithOptions(base, options)
 	}
 	var object unstructured.Unstructured
 	if err := json.Unmarshal(base, &object.Object); err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -26,8 +28,9 @@ const recordPatience = 5 * time.Second
 // can hold on to the record and leave objects alone.
 type recordDriver struct {
 	*driver.Secrets
-	// secrets reads their metadata and deletes them.
-	secrets metadata.ResourceInterface
+	// secrets reads their metadata and deletes them. namespace is where they are.
+	secrets   metadata.ResourceInterface
+	namespace string
 	// newest is the revision that was the newest when the cluster was looked at, 0 if
 	// there was none.
 	newest int
@@ -45,10 +48,18 @@ type recordDriver struct {
 	check func(newest release.Observed) error
 	// edit changes records as they are read.
 	edit func(record *helmrelease.Release) error
+	// unedited is the record that was changed by edit, as it is stored.
+	unedited *helmrelease.Release
 	// learn sees the manifests of records as they are read.
 	learn func(manifest string)
 	// deleted are records that are gone.
 	deleted []string
+	// before is asked before a record is made, and accept before one is handed to Helm
+	// alone. Their errors end the operation.
+	before func() error
+	accept func(record *helmrelease.Release) error
+	// content is the digest of what is in the newest record that was made.
+	content string
 	// created says that a record was made, and was not there before, taken that there
 	// is a release of the name, which an install does not touch.
 	created, taken bool
@@ -61,25 +72,63 @@ type recordDriver struct {
 	unread, unwritten error
 }
 
-// Create makes a record.
+// Create makes a record. Every revision goes through here before its hooks and objects:
+// of an install, an upgrade and a rollback.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
+	if d.before != nil {
+		if err := d.before(); err != nil {
+			return err
+		}
+	}
+	if err := refuseRecordHooks(record.Hooks, record.Namespace); err != nil {
+		return err
+	}
+	if record.Labels[labelMarkedBy] != "" {
+		// A rollback copies the labels of another revision. The mark counts for the
+		// revision that it says it was made for.
+		record.Labels = maps.Clone(record.Labels)
+		record.Labels[labelRevision] = strconv.Itoa(record.Version)
+	}
 	if err := d.Secrets.Create(key, record); err != nil {
 		return err
 	}
-	d.created = true
+	d.created, d.content = true, recordOf(record).content()
 	return nil
 }
 
-// Get reads a record. Helm panics on one that it cannot decode
+// Get reads a record for Helm, which reads single ones to roll back to them.
+func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
+	record, err := d.get(key)
+	if err == nil && d.accept != nil {
+		err = d.accept(record)
+	}
+	return record, err
+}
+
+// get reads a record. Helm panics on one that it cannot decode
 // (pkg/storage/driver/secrets.go), also in goroutines where nobody can catch it.
-func (d *recordDriver) Get(key string) (record *helmrelease.Release, err error) {
+func (d *recordDriver) get(key string) (record *helmrelease.Release, err error) {
 	defer func() {
 		if recover() != nil {
 			record, err = nil, &release.CorruptRecordError{Name: key}
 		}
 	}()
-	return d.Secrets.Get(key)
+	record, err = d.Secrets.Get(key)
+	if err == nil && !d.isSound(key, record) {
+		return nil, &release.CorruptRecordError{Name: key}
+	}
+	if err == nil {
+		err = recordOf(record).checkObjects(key)
+	}
+	return record, err
+}
+
+// isSound says whether a record is of the release that it is stored for: Helm goes by the
+// name, the namespace and the revision in it, and takes for granted that the rest is there.
+func (d *recordDriver) isSound(key string, record *helmrelease.Release) bool {
+	return record.Info != nil && record.Chart != nil && record.Chart.Metadata != nil && !slices.Contains(record.Hooks, nil) &&
+		recordName(record.Name, record.Version) == key && record.Namespace == d.namespace
 }
 
 // Delete deletes the record unless it is held. Helm's own reads it before.
@@ -105,6 +154,12 @@ func (d *recordDriver) Delete(key string) (*helmrelease.Release, error) {
 // operation had been cut short.
 func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
+	if d.unedited != nil && d.unedited.Version == record.Version {
+		// A removal that is tried again must find what it found before.
+		stored := *record
+		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
+		record = &stored
+	}
 	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
 		err := d.Secrets.Update(key, record)
 		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
@@ -205,7 +260,7 @@ func (d *recordDriver) read(name string) error {
 	})
 	if d.newest > 0 {
 		reading.Go(func() error {
-			newest, unread = d.Get(recordName(name, d.newest))
+			newest, unread = d.listed(recordName(name, d.newest))
 			return nil // It counts only if this is still the newest.
 		})
 	}
@@ -243,11 +298,21 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 	if record.Chart != nil {
 		return nil
 	}
-	full, err := d.Get(recordName(record.Name, record.Version))
+	full, err := d.listed(recordName(record.Name, record.Version))
 	if err != nil {
 		return err
 	}
 	return d.put(record, full)
+}
+
+// listed reads a record that a list has named. Helm would take one that is not there for
+// a release that is gone; a Secret with the labels of a record can have any name.
+func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
+	record, err := d.get(key)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, fmt.Errorf("a list of release records names %s, and there is no Secret of that name", key)
+	}
+	return record, err
 }
 
 // put completes a record.
@@ -255,6 +320,7 @@ func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All of them, as in what Helm lists.
 	d.learn(full.Manifest)
 	if d.edit != nil {
+		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}
 		if err := d.edit(full); err != nil {
 			return fmt.Errorf("reading the manifest of release %s: %w", full.Name, err)
 		}

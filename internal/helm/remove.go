@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery/cached/memory"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -28,17 +29,20 @@ import (
 // the newest record is another than the one observed: somebody may have taken the
 // release over. Objects that removal spares stay, and so does the record
 // until everything else was seen to go, so that a removal which fails can be
-// tried again. What the terms of the release say of its objects and its namespace
-// is done as well.
+// tried again. What removal.Known says of its objects and its namespace is done as well.
+//
+// The record is a claim. Its hooks run only if it is the one that is known. In any case an
+// object goes only if its own annotations name this release, and if it is in the namespace
+// that the release must stay in.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	if observed.Mark.Terms.KeepResources {
+	if removal.Known.Terms.KeepResources {
 		return release.Removed{}, c.forget(ctx, observed)
 	}
 	removed, err := c.uninstall(ctx, observed, removal)
 	if err != nil {
 		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
 	}
-	removed.InNamespace, err = c.leaveNamespace(ctx, observed, removal.Timeout)
+	removed.InNamespace, err = c.leaveNamespace(ctx, observed, removal.Known.Terms, removal.Timeout)
 	return removed, err
 }
 
@@ -50,10 +54,15 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	op.records.newest = observed.Revision
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
+	var removed release.Removed
 	op.records.edit = func(record *helmrelease.Release) (err error) {
-		if record.Version == observed.Revision { // What is older was removed with its successor.
-			record.Manifest, err = c.removable(ctx, op, record.Manifest, observed, removal.Spare)
+		if record.Version != observed.Revision {
+			return nil // What is older was removed with its successor.
 		}
+		if removed.Untrusted = !removal.Known.Trusts(recordOf(record).content()); removed.Untrusted {
+			record.Hooks = nil
+		}
+		record.Manifest, removed.NotOwned, err = c.removable(ctx, op, record.Manifest, observed, removal)
 		return err
 	}
 	uninstall := action.NewUninstall(op.config)
@@ -74,7 +83,17 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	if err != nil {
 		return release.Removed{}, op.redactor.redact(op.client.requests.withCause(err))
 	}
-	return removedOf(gone, observed.Namespace)
+	for _, object := range op.client.exchanged {
+		removed.NotOwned = append(removed.NotOwned, keyOf(object))
+	}
+	removed.Kept, err = keptOf(gone, observed.Namespace)
+	return removed, err
+}
+
+// keyOf is the key of an object as it is in a release.
+func keyOf(object *resource.Info) string {
+	id := idOf(object)
+	return release.Object{Group: id.kind.Group, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name}.Key()
 }
 
 func unchanged(observed, newest release.Observed) error {
@@ -94,44 +113,79 @@ func (c *Client) gone(ctx context.Context, removed release.Observed) error {
 	return err
 }
 
-// removable takes out of a manifest what is not to be deleted: what another
-// release holds now, and objects of kinds that the cluster no longer knows. With
-// its definition the last object of a kind is gone too; Helm fails there and would
-// never remove the rest.
-func (c *Client) removable(ctx context.Context, op *operation, manifest string, observed release.Observed, spare map[string]bool) (string, error) {
+// removable takes out of a manifest what is not to be deleted: what is not the release's,
+// objects outside of its namespace, and those of kinds that the cluster no longer knows.
+// With its definition the last object of a kind is gone too; Helm fails there and would
+// never remove the rest. notOwned are objects that stay and are no other release's.
+func (c *Client) removable(ctx context.Context, op *operation, manifest string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
 	parsed, err := documents([]byte(manifest))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	parsed = flatten(parsed)
+	mapper, err := op.config.RESTClientGetter.ToRESTMapper()
+	if err != nil {
+		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	parsed, notOwned = within(flatten(parsed), mapper, observed.Namespace, removal.Known.TargetNamespace)
 	listed := make([]release.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = identify(object, observed.Namespace)
 	}
-	taken, err := c.takenObjects(ctx, observed, listed)
+	there, err := c.liveObjects(ctx, observed, listed)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	mapper, err := op.config.RESTClientGetter.ToRESTMapper()
-	if err != nil {
-		return "", fmt.Errorf("reading the kinds of the cluster: %w", err)
-	}
-	var left []*unstructured.Unstructured
+	op.client.uids = map[objectID]types.UID{}
+	var going []*unstructured.Unstructured
 	for i, object := range parsed {
-		if key := listed[i].Key(); spare[key] || taken[key] {
+		key, live := listed[i].Key(), there[listed[i].Key()]
+		if removal.Spare[key] || live.held == heldByOther {
 			continue
 		}
 		known, err := op.knows(mapper, object.GroupVersionKind())
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
-		if known {
-			// Helm would leave it for a hook, which nothing in a manifest is.
-			unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
-			left = append(left, object)
+		switch {
+		case !known:
+			continue
+		case isKept(object):
+		case strings.HasSuffix(key, generated): // Nobody knows what the cluster called it.
+			notOwned = append(notOwned, key)
+			continue
+		case live.uid == "": // It is not there.
+			continue
+		case live.held == heldByNobody || !live.isWithin(removal.Known.TargetNamespace):
+			notOwned = append(notOwned, key)
+			continue
 		}
+		op.client.uids[objectID{kind: object.GroupVersionKind().GroupKind(), namespace: live.namespace, name: object.GetName()}] = live.uid
+		// Helm would leave it for a hook, which nothing in a manifest is.
+		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
+		going = append(going, object)
 	}
-	return join(left)
+	left, err = join(going)
+	return left, notOwned, err
+}
+
+// within leaves out objects that are not in the namespace which their release must stay in,
+// if there is one, and returns their keys. Whoever acts on the release need not be allowed
+// to read them.
+func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namespace, only string) (left []*unstructured.Unstructured, outside []string) {
+	if only == "" {
+		return objects, nil
+	}
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		isGlobal := err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+		if isGlobal || cmp.Or(object.GetNamespace(), namespace) != only {
+			outside = append(outside, identify(object, namespace).Key())
+			continue
+		}
+		left = append(left, object)
+	}
+	return left, outside
 }
 
 // knows says whether the cluster has a kind. That its group does not answer, as
@@ -155,23 +209,22 @@ func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) 
 	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
 }
 
-// removedOf reads from an uninstalled release what it asked to be kept.
-func removedOf(gone *helmrelease.UninstallReleaseResponse, namespace string) (release.Removed, error) {
+// keptOf reads from an uninstalled release what it asked to be kept.
+func keptOf(gone *helmrelease.UninstallReleaseResponse, namespace string) ([]string, error) {
 	if gone == nil || gone.Release == nil {
-		return release.Removed{}, nil
+		return nil, nil
 	}
 	parsed, err := documents([]byte(gone.Release.Manifest))
 	if err != nil {
-		return release.Removed{}, fmt.Errorf("reading the manifest: %w", err)
+		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	var removed release.Removed
+	var kept []string
 	for _, object := range parsed {
-		policy := strings.ToLower(strings.TrimSpace(object.GetAnnotations()[kube.ResourcePolicyAnno]))
-		if policy == kube.KeepPolicy {
-			removed.Kept = append(removed.Kept, identify(object, namespace).Key())
+		if isKept(object) {
+			kept = append(kept, identify(object, namespace).Key())
 		}
 	}
-	return removed, nil
+	return kept, nil
 }
 
 // forget removes the record of a release with its history, oldest first, and

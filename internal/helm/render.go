@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,9 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	}
 	p := places(d)[0]
 	first, err := c.renderWith(d, p)
+	if _, refused := errors.AsType[*ForbiddenRecordError](err); refused {
+		return release.Rendering{}, err // Whatever else it could have rendered.
+	}
 	if err != nil {
 		if excuse := c.excuse(d, err); excuse.cause != "" {
 			return c.described(d, excuse)
@@ -52,8 +56,14 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 
 // described is the rendering of a deployment whose objects cannot be told.
 func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, error) {
-	name, version, err := c.Describe(d)
-	return release.Rendering{Chart: name, Version: version, Irreproducible: why.cause, AsksCluster: why.asks}, err
+	loaded, _, err := c.load(d)
+	if err != nil {
+		return release.Rendering{}, err
+	}
+	if err := checkCRDs(loaded, d); err != nil { // The rest shows when it is installed.
+		return release.Rendering{}, err
+	}
+	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asks}, nil
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version,
@@ -61,7 +71,7 @@ func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, e
 // of the release, and its hooks. Custom resource definitions below crds/ are in
 // neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
 // *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
-// *ClusterScopedError, those of kustomize.
+// *ClusterScopedError, *ForbiddenRecordError, those of kustomize.
 func (c *Charts) Template(d target.Deployment, kubeVersion string) (manifest, hooks string, err error) {
 	version, err := chartutil.ParseKubeVersion(kubeVersion)
 	if err != nil {

@@ -186,13 +186,17 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	isTarget := validate // Only what is to be written is checked, and then looked for.
 	validate = validate && !k.validated
 	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil && isTarget { // Before anything is written: Helm stores the release after that.
+		err = refuseBuiltRecords(built)
+	}
 	if err == nil && isTarget {
 		k.ahead.expect(built)
+		k.expected = built
 		for _, object := range built {
 			k.targets[object] = true
 		}
 	}
-	if err == nil || !validate {
+	if _, refused := errors.AsType[*ForbiddenRecordError](err); err == nil || refused || !validate {
 		return built, err
 	}
 	server, failure := k.Factory.KubernetesClientSet()

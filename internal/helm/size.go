@@ -34,6 +34,16 @@ type TooLargeError struct {
 	Largest []NamedSize
 }
 
+// ManyObjectsError says that the objects of a release are too large to be read again.
+type ManyObjectsError struct {
+	Bundle string
+	Size   int // of the manifest in bytes
+}
+
+func (e *ManyObjectsError) Error() string {
+	return fmt.Sprintf("bundle %s: its objects have %d MiB, and a release may have %d MiB: make several bundles of it", e.Bundle, e.Size>>20, maxObjects>>20)
+}
+
 // NamedSize is a file and its size in bytes.
 type NamedSize struct {
 	Name string
@@ -55,6 +65,9 @@ func (c *Charts) checkSize(d target.Deployment, made rendered, p place) error {
 	manifest, err := join(made.objects)
 	if err != nil {
 		return err
+	}
+	if len(manifest) > maxObjects {
+		return &ManyObjectsError{Bundle: d.Bundle.Name, Size: len(manifest)}
 	}
 	// What is small need not be compressed to know that it fits.
 	const harmless = maxRecord / 4

@@ -48,6 +48,9 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
+	if err := checkCRDs(loaded, d); err != nil {
+		return rendered{}, err
+	}
 	files, err := runTemplates(d, loaded, p)
 	if err != nil {
 		return rendered{}, err
@@ -72,6 +75,9 @@ func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, 
 			return rendered{}, err
 		}
 	}
+	if err := refuseRecords(objects, d.Namespace); err != nil {
+		return rendered{}, err
+	}
 	return rendered{chart: loaded, objects: objects}, nil
 }
 
@@ -86,7 +92,7 @@ func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
 		return nil, err
 	}
 	if d.Options.Namespace == "" && !made.kustomizesChart() {
-		return loaded, nil
+		return loaded, checkCRDs(loaded, d)
 	}
 	changed, err := c.render(d, p)
 	if err != nil {

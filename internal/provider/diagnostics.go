@@ -102,6 +102,7 @@ func advice(err error) string {
 		missing     *MissingClusterError
 		lacking     *release.MissingDependencyError
 		held        *release.HeldError
+		other       *deploy.OtherClusterError
 	)
 	switch {
 	case errors.As(err, &unreachable):
@@ -109,6 +110,12 @@ func advice(err error) string {
 			"If it is gone for good, take its entry out of the provider and set on_missing = \"forget\"."
 	case errors.As(err, &denied):
 		return "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."
+	case errors.As(err, &other):
+		return "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new one."
+	case errors.As(err, &foreign) && foreign.Ownership == release.OtherTool:
+		return "Set take_ownership = true on the target to write over it or to remove it, or leave the release to who made it: take the bundle or the cluster out of the target, or the target out of the state (terraform state rm)."
+	case errors.As(err, &foreign) && (foreign.Ownership == release.OtherTarget || foreign.Ownership == release.SameName):
+		return "Take the release out of the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."
 	case errors.As(err, &foreign):
 		return "Set take_ownership = true on the target to take the release over, or choose another release name."
 	case errors.As(err, &missing):
@@ -163,26 +170,50 @@ func now(failed []deploy.Key, records map[deploy.Key]deploy.Record) string {
 	return strings.Join(lines, " ")
 }
 
-// addNotices tells what removals left behind on purpose.
+// addNotices reports what removals left behind, one warning for each reason.
 func addNotices(diags *diag.Diagnostics, name string, notices []deploy.Notice) {
-	var kept, used []string
+	var kept, used, foreign, untrusted, left []string
 	for _, notice := range notices {
 		key := target.Key(notice.Cluster, notice.Bundle)
-		if len(notice.Removed.Kept) > 0 {
-			kept = append(kept, "  - "+key+": "+strings.Join(notice.Removed.Kept, ", "))
+		add := func(to *[]string, what ...string) {
+			if len(what) > 0 {
+				*to = append(*to, "  - "+key+": "+strings.Join(what, ", "))
+			}
 		}
-		if len(notice.Removed.InNamespace) > 0 {
-			used = append(used, "  - "+key+": "+strings.Join(notice.Removed.InNamespace, ", "))
+		add(&kept, notice.Removed.Kept...)
+		add(&used, notice.Removed.InNamespace...)
+		add(&foreign, notice.Removed.NotOwned...)
+		if notice.Removed.Untrusted {
+			add(&untrusted, "its hooks were not run")
+		}
+		if notice.LeftTo != "" {
+			add(&left, notice.LeftTo)
 		}
 	}
-	if len(kept) > 0 {
-		diags.AddWarning("Target "+name+": objects stay on their clusters",
-			"These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have "+
-				"without deleteCRDResources). Nothing manages them any more.\n\n"+strings.Join(kept, "\n"))
-	}
-	if len(used) > 0 {
-		diags.AddWarning("Target "+name+": namespaces stay on their clusters",
-			"They were to be deleted with their releases (deleteNamespace), and something else is in them:\n\n"+strings.Join(used, "\n"))
+	for _, about := range []struct {
+		lines           []string
+		summary, detail string
+	}{
+		{
+			kept, "objects stay on their clusters",
+			"These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have " +
+				"without deleteCRDResources). Nothing manages them any more.",
+		},
+		{used, "namespaces stay on their clusters", "They were to be deleted with their releases (deleteNamespace), and something else is in them:"},
+		{
+			foreign, "objects are not deleted",
+			"The release records name these objects, and the objects themselves do not name the release in their annotations meta.helm.sh/release-name and " +
+				"meta.helm.sh/release-namespace, or are outside of the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.",
+		},
+		{
+			untrusted, "release records are not as this target wrote them",
+			"Somebody else changed these records, or the target took the releases up without writing them since. What they name was removed only where the objects name the release:",
+		},
+		{left, "releases are left to others", "They were taken over and stay as they are:"},
+	} {
+		if len(about.lines) > 0 {
+			diags.AddWarning("Target "+name+": "+about.summary, about.detail+"\n\n"+strings.Join(about.lines, "\n"))
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"delete, then create":   "",
-		"create_before_destroy": "lifecycle {\n  create_before_destroy = true\n}",
+		"create_before_destroy": "adoption_key = \"only here\"\nlifecycle {\n  create_before_destroy = true\n}",
 	}
 	for name, lifecycle := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAccDeletedRecordIsRestored(t *testing.T) {
 	s.expectNothing(t, 1)
 }
 
-// A change by somebody else is noticed and undone.
+// A change by somebody else is noticed, and undone with consent.
 func TestAccChangedReleaseIsNoticed(t *testing.T) {
 	t.Parallel()
 	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
@@ -188,7 +188,9 @@ func TestAccChangedReleaseIsNoticed(t *testing.T) {
 	if diff := cmp.Diff([]string{"~ a/one"}, w.plannedChanges(t)); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
-	w.run(t, "apply", "-input=false", "tfplan")
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "was made by Helm", "take_ownership")
+	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("take_ownership = true", "fleet_bundle.one.bundles"))
+	w.apply(t)
 	if got := s.releases(t, 0)["one"]; got.revision != "3" || got.status != "deployed" {
 		t.Errorf("got %+v, want revision 3, deployed", got)
 	}

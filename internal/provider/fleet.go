@@ -51,8 +51,6 @@ type fleet struct {
 	engine  *deploy.Engine
 	rota    rota
 
-	// workspace is that of the state of all targets of this provider.
-	workspace   string
 	claims      claims
 	successions successions
 	uids        sync.Map // name of a cluster -> its UID, as far as it was seen
@@ -88,8 +86,7 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public, workspace: workspace()}
-	f.claims.ledger = newLedger(f.workspace, s.owner)
+	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
@@ -214,9 +211,9 @@ func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
 		return release.Snapshot{}, kube.Classify(c.name, err)
 	}
 	if c.uid != "" && uid != c.uid {
-		return release.Snapshot{}, &OtherClusterError{Name: c.name}
+		return release.Snapshot{}, &deploy.OtherClusterError{Cluster: c.name, Want: c.uid, Got: uid}
 	}
-	return release.Snapshot{UID: uid, Releases: releases}, nil
+	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Releases: releases}, nil
 }
 
 func (c *clusterClient) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
@@ -256,6 +253,22 @@ func (c *clusterClient) Capabilities(ctx context.Context) (target.Capabilities, 
 	return found, kube.Classify(c.name, err)
 }
 
+func (c *clusterClient) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+	name, isFleets, err := c.helm.Origin(ctx, observed)
+	return release.Maker{Name: name, Fleet: isFleets}, kube.Classify(c.name, err)
+}
+
+func (c *clusterClient) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
+	read, err := c.helm.Deployed(ctx, releases)
+	objects := make([][]string, len(releases))
+	for i, found := range read {
+		for _, document := range found.Documents {
+			objects[i] = append(objects[i], document.Key())
+		}
+	}
+	return objects, kube.Classify(c.name, err)
+}
+
 func (c *clusterClient) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	acting, err := c.as(w.Mark.Terms.ServiceAccount)
 	if err != nil {
@@ -266,7 +279,7 @@ func (c *clusterClient) Write(ctx context.Context, action release.Action, d targ
 }
 
 func (c *clusterClient) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	acting, err := c.as(observed.Mark.Terms.ServiceAccount)
+	acting, err := c.as(removal.Known.Terms.ServiceAccount)
 	if err != nil {
 		return release.Removed{}, err
 	}

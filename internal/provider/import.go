@@ -3,7 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,48 +16,36 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
-
-// formersKey is where a target keeps the ids of further targets whose releases were
-// imported as its own.
-const formersKey = "formers"
-
-func readFormers(ctx context.Context, private privateReader, diags *diag.Diagnostics) []string {
-	raw, found := private.GetKey(ctx, formersKey)
-	diags.Append(found...)
-	var formers []string
-	if len(raw) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(raw, &formers); err != nil {
-		diags.AddError("Cannot read whose releases were imported", sentence(err))
-	}
-	return formers
-}
 
 // ImportState takes up what carries the provider's owner and the name of the target on
 // the provider's clusters. It changes nothing there: the target goes on as the instance
 // that its releases know already.
 func (r *targetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	name := req.ID
-	r.fleet.checkImport(name, &resp.Diagnostics)
+	name, only, err := parseImportID(req.ID)
+	if err != nil {
+		resp.Diagnostics.AddError("Cannot import "+req.ID, sentence(err))
+		return
+	}
+	clusters := r.fleet.checkImport(name, only, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	imported := r.fleet.lookFor(ctx, name, &resp.Diagnostics)
+	imported := r.fleet.lookFor(ctx, name, clusters, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	id, formers := imported.instances(r.fleet.workspace)
+	id := imported.instance()
 	if id == "" {
 		resp.Diagnostics.AddError("There is no target "+name+" to import",
 			fmt.Sprintf("No release on any of the clusters %s carries the owner %q and the target name %q. Create the target instead.",
-				strings.Join(slices.Sorted(maps.Keys(r.fleet.clusters)), ", "), r.fleet.owner, name))
+				strings.Join(clusters, ", "), r.fleet.owner, name))
 		return
 	}
-	imported.warn(name, id, r.fleet.workspace, &resp.Diagnostics)
+	imported.warn(name, id, &resp.Diagnostics)
 	var state targetModel
 	// Only an object that is not null can be read, with null for everything else.
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
@@ -66,14 +53,6 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	state.ID = types.StringValue(id)
 	state.setDefaults()
 	state.setRecords(imported.records)
-	if len(formers) > 0 {
-		raw, err := json.Marshal(formers)
-		if err != nil {
-			resp.Diagnostics.AddError("Cannot store whose releases are imported", sentence(err))
-			return
-		}
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, formersKey, raw)...)
-	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -85,9 +64,26 @@ func (m *targetModel) setDefaults() {
 	m.Summary, m.Stages = types.StringValue(""), types.StringValue("")
 }
 
-// checkImport wants everything to be known that decides about what is found. What is
-// looked for and not looked at would be lost.
-func (f *fleet) checkImport(name string, diags *diag.Diagnostics) {
+// parseImportID reads the name of a target and the clusters to look at, all if there are
+// none: "prod" or "prod/eu-1,eu-2".
+func parseImportID(id string) (name string, clusters []string, err error) {
+	name, list, some := strings.Cut(id, "/")
+	if some {
+		clusters = strings.Split(list, ",")
+	}
+	if name == "" || slices.Contains(clusters, "") {
+		return "", nil, fmt.Errorf("an import id is the name of a target, or that and clusters, such as prod/eu-1,eu-2")
+	}
+	return name, clusters, nil
+}
+
+// checkImport returns the clusters to look at. It wants everything to be known that
+// decides about what is found there.
+func (f *fleet) checkImport(name string, only []string, diags *diag.Diagnostics) []string {
+	clusters := only
+	if len(only) == 0 {
+		clusters = slices.Sorted(maps.Keys(f.clusters))
+	}
 	var unknown []string
 	if f.ownerUnknown {
 		unknown = append(unknown, "the provider's owner")
@@ -95,8 +91,8 @@ func (f *fleet) checkImport(name string, diags *diag.Diagnostics) {
 	if f.clustersUnknown {
 		unknown = append(unknown, "the provider's clusters")
 	}
-	for _, cluster := range slices.Sorted(maps.Keys(f.clusters)) {
-		if f.clusters[cluster].connectionUnknown {
+	for _, cluster := range clusters {
+		if known := f.clusters[cluster]; known != nil && known.connectionUnknown {
 			unknown = append(unknown, "the connection of cluster "+cluster)
 		}
 	}
@@ -104,6 +100,7 @@ func (f *fleet) checkImport(name string, diags *diag.Diagnostics) {
 		diags.AddError("Cannot import target "+name+" yet",
 			"Not known yet: "+strings.Join(unknown, ", ")+". What is there would be missed. Import it when everything is known.")
 	}
+	return clusters
 }
 
 // imported is what carries the names of a target.
@@ -115,13 +112,13 @@ type imported struct {
 	failures []deploy.Failure
 }
 
-// lookFor looks at all clusters. If one cannot be asked, nothing is imported: its
-// deployments would be in no state.
-func (f *fleet) lookFor(ctx context.Context, name string, diags *diag.Diagnostics) *imported {
+// lookFor looks at clusters. If one cannot be asked, nothing is imported: its deployments
+// would be in no state.
+func (f *fleet) lookFor(ctx context.Context, name string, clusters []string, diags *diag.Diagnostics) *imported {
 	found := &imported{uids: map[string]string{}, records: map[deploy.Key]deploy.Record{}, marks: map[deploy.Key]release.Mark{}}
 	var looking errgroup.Group
 	looking.SetLimit(max(1, f.parallelism))
-	for _, cluster := range slices.Sorted(maps.Keys(f.clusters)) {
+	for _, cluster := range clusters {
 		looking.Go(func() error {
 			if err := f.lookForOn(ctx, cluster, name, found); err != nil {
 				found.fail(deploy.Failure{Cluster: cluster, Doing: "looking at the cluster", Err: err})
@@ -133,7 +130,8 @@ func (f *fleet) lookFor(ctx context.Context, name string, diags *diag.Diagnostic
 	for _, cause := range groupByCause(found.failures) {
 		unseen := keys(cause.failures)
 		diags.AddError(fmt.Sprintf("Target %s: cannot look at %s", name, summaryOf(unseen)),
-			"Clusters: "+listOf(unseen)+"\n\nCause: "+cause.text+"\n\nNothing was imported: what the target has there would be in no state. "+advice(cause.failures[0].Err))
+			"Clusters: "+listOf(unseen)+"\n\nCause: "+cause.text+"\n\nNothing was imported: what the target has there would be in no state. "+
+				"An id such as "+name+"/cluster-1,cluster-2 imports from these clusters alone. "+advice(cause.failures[0].Err))
 	}
 	return found
 }
@@ -171,7 +169,7 @@ func (i *imported) fail(failure deploy.Failure) {
 
 // add notes what is on a cluster. Two entries can stand for one; its deployments then
 // go by the name that comes first.
-func (i *imported) add(cluster, uid string, observed []release.Observed, renderings []release.Rendering) {
+func (i *imported) add(cluster, uid string, observed []release.Observed, renderings []helm.Recalled) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if other, twice := i.uids[uid]; twice && uid != "" {
@@ -189,56 +187,48 @@ func (i *imported) add(cluster, uid string, observed []release.Observed, renderi
 			Digest: there.Mark.Digest, State: status.Ready, Objects: renderings[n].Hashes(), // A refresh follows.
 		}
 		record.Counts = status.Counts{Ready: len(record.Objects)}
+		// Its content is not trusted: nobody has seen who wrote the record.
+		record.Known = release.Known{
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, Terms: there.Mark.Terms,
+		}
 		i.records[key], i.marks[key] = record, there.Mark
 	}
 }
 
-// instances are the id under which the target goes on - the one that most of its
-// releases know, and rather one of this workspace - and the others.
-func (i *imported) instances(workspace string) (id string, formers []string) {
-	releases, here := map[string]int{}, map[string]bool{}
+// instance is the id under which the target goes on: the one that most of its releases
+// carry.
+func (i *imported) instance() string {
+	releases := map[string]int{}
 	for _, mark := range i.marks {
 		releases[mark.Instance]++
-		here[mark.Instance] = here[mark.Instance] || (workspace != "" && mark.Workspace == workspace)
 	}
 	ids := slices.SortedFunc(maps.Keys(releases), func(a, b string) int {
-		if here[a] != here[b] {
-			if here[a] {
-				return -1
-			}
-			return 1
-		}
 		return cmp.Or(cmp.Compare(releases[b], releases[a]), cmp.Compare(a, b))
 	})
 	if len(ids) == 0 {
-		return "", nil
+		return ""
 	}
-	return ids[0], ids[1:]
+	return ids[0]
 }
 
-// warn says whose releases are imported, if it is not certain that nobody else has
-// them.
-func (i *imported) warn(name, id, workspace string, diags *diag.Diagnostics) {
-	var elsewhere, others []string
+// warn names what is imported, as it may still be in another state.
+func (i *imported) warn(name, id string, diags *diag.Diagnostics) {
+	var all, others []string
 	for key, mark := range i.marks {
-		switch {
-		case workspace == "" || mark.Workspace != workspace:
-			elsewhere = append(elsewhere, key.String())
-		case mark.Instance != id:
+		all = append(all, key.String())
+		if mark.Instance != id {
 			others = append(others, key.String())
 		}
 	}
-	slices.Sort(elsewhere)
+	slices.Sort(all)
 	slices.Sort(others)
-	if len(elsewhere) > 0 {
-		diags.AddWarning("Target "+name+": releases of another workspace are imported",
-			"They were made where another state is kept, by a target of this owner and name: "+strings.Join(elsewhere, ", ")+
-				".\n\nTake the target out of that state, if it is still there, with a removed block or terraform state rm. Destroyed there, it would take these releases along.")
-	}
+	detail := "They carry the owner and the name of this target: " + strings.Join(all, ", ") +
+		".\n\nIf another state still has them, take the target out of it with a removed block or terraform state rm. Destroyed there, it would take these releases along." +
+		"\n\nHooks in their records are not run, and no rollback uses them, until an apply has written the release."
 	if len(others) > 0 {
-		diags.AddWarning("Target "+name+": releases of several targets are imported",
-			"Targets of this name that are in no state any more have left them: "+strings.Join(others, ", ")+". They are this target's from now on, and the plan shows what becomes of them.")
+		detail += "\n\nSeveral targets of this name made them. These are of another one than the rest: " + strings.Join(others, ", ") + "."
 	}
+	diags.AddWarning("Target "+name+": "+fmt.Sprint(len(all))+" releases are imported", detail)
 }
 
 // refuseImport says why something that exists in a state only cannot be imported.

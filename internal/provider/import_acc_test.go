@@ -75,14 +75,14 @@ func TestAccImportFromAnotherWorkspace(t *testing.T) {
 	former.configure(t, s.provider("", on), bundles, both)
 	former.apply(t)
 	former.run(t, "state", "rm", "fleet_cluster_target.all")
-	former.configure(t, s.provider("", on), bundles, target("", "fleet_bundle.one.bundles"))
+	former.configure(t, s.provider("", on), bundles, target("take_ownership = true", "fleet_bundle.one.bundles"))
 	former.apply(t) // Another instance takes up one of the two.
 	former.run(t, "state", "rm", "fleet_cluster_target.all")
 	before := s.releases(t, 0)
 
 	w.configure(t, s.provider("", on), bundles, both)
 	output := w.run(t, "import", "fleet_cluster_target.all", "all")
-	if !strings.Contains(unwrapped(output), "releases of another workspace are imported") {
+	if !strings.Contains(unwrapped(output), "2 releases are imported") {
 		t.Errorf("nobody is told:\n%s", output)
 	}
 	if changes := w.plannedChanges(t); len(changes) > 0 {
@@ -121,7 +121,12 @@ func TestAccImportWantsAllClusters(t *testing.T) {
 	w.configure(t, append(config, s.provider("", on, on))...)
 	w.fail(t, []string{"import", "fleet_cluster_target.all", "nobody"}, "There is no target nobody to import")
 	w.fail(t, []string{"import", "fleet_bundle.one", "one"}, "There is nothing to import for fleet_bundle one")
-	w.run(t, "import", "fleet_cluster_target.all", "all")
+	// Or from the clusters that answer.
+	w.configure(t, append(config, away)...)
+	w.fail(t, []string{"import", "fleet_cluster_target.all", "all/a,"}, "all/a,", "prod/eu-1,eu-2")
+	w.fail(t, []string{"import", "fleet_cluster_target.all", "all/a,elsewhere"}, "elsewhere")
+	w.run(t, "import", "fleet_cluster_target.all", "all/a,b")
+	w.configure(t, append(config, s.provider("", on, on))...)
 	w.run(t, "destroy", "-auto-approve")
 	for i := range 2 {
 		s.expectNothing(t, i)

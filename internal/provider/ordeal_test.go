@@ -105,7 +105,7 @@ func (o *ordeal) deploy(t *testing.T, value string, without ...string) {
 			name, proxy.Host(), o.env0().Cluster(i).Token(), label, proxy.CACertificate())
 	}
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", o.namespace, clusters.String())
-	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true", o.timeout), names...))...)
+	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true\nadoption_key = %q", o.timeout, o.namespace), names...))...)
 }
 
 func (o *ordeal) env0() *testenv.Env { return o.site.env }

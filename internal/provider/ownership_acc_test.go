@@ -29,10 +29,14 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	before := s.releases(t, 0)
 
 	second.configure(t, config...)
-	second.fail(t, []string{"apply", "-auto-approve", "-input=false"},
-		fmt.Sprintf(`belongs to another target "all" of owner %q, which the state of this workspace does not know`, s.namespace), "take_ownership")
-	second.configure(t, config[0], s.bundle("one", "y"), config[2])
-	second.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "belongs to another target")
+	for _, value := range []string{"x", "y"} {
+		second.configure(t, config[0], s.bundle("one", value), s.bundle("two", value), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+		second.fail(t, []string{"apply", "-auto-approve", "-input=false"},
+			"1 releases of its owner and name are there already", "a: release one in namespace "+s.namespace, `id = "all"`, "take_ownership")
+		if left := second.run(t, "state", "list"); strings.Contains(left, "fleet_cluster_target") {
+			t.Errorf("the target is in the state:\n%s", left)
+		}
+	}
 	second.run(t, "destroy", "-auto-approve")
 	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 		t.Errorf("the release of the first workspace was touched (-before +after):\n%s", diff)
@@ -42,9 +46,9 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The state is lost after an apply: the same workspace takes up what is there, and is
-// told what it does not want any more.
-func TestAccLostStateIsTakenUp(t *testing.T) {
+// The state is lost after an apply. A create stops and names the import that takes up what
+// is there; what is not wanted any more is removed then.
+func TestAccLostStateIsImported(t *testing.T) {
 	t.Parallel()
 	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
 	both := s.bundle("one", "x") + s.bundle("two", "x")
@@ -58,59 +62,92 @@ func TestAccLostStateIsTakenUp(t *testing.T) {
 		}
 	}
 	plan := unwrapped(w.run(t, "plan", "-input=false"))
-	for _, want := range []string{"goes on with releases of this owner", "are left", "a: release two in namespace " + s.namespace} {
+	for _, want := range []string{"releases of its owner and name are there already", "a: release two in namespace " + s.namespace, "import {"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, plan)
 		}
 	}
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "2 releases of its owner and name are there already", "import {")
+	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles"),
+		"import {\n  to = fleet_cluster_target.all\n  id = \"all/a\"\n}\n")
 	w.apply(t)
-	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
-		t.Errorf("the releases were touched (-before +after):\n%s", diff)
+	s.expectReleases(t, 0, "one")
+	if after := s.releases(t, 0); after["one"] != before["one"] {
+		t.Errorf("the release that stays was %v and is %v", before["one"], after["one"])
 	}
 	w.expectEmptyPlan(t)
-	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
-	w.apply(t)
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
 
-// A bundle, or a cluster, goes from one target to another in one apply. The release
-// keeps its revision and its objects, whichever target Terraform comes to first.
-func TestAccHandOverBetweenTargets(t *testing.T) {
+// moves are ways for a release to get from one target to another in one apply.
+func moves(s *site, loser, gainer, key string) map[string][2][]string {
+	const first, both = "fleet_bundle.one.bundles", "fleet_bundle.one.bundles, fleet_bundle.two.bundles"
+	loser, gainer = loser+"\n"+key, gainer+"\n"+key
+	return map[string][2][]string{
+		"a bundle": {
+			{s.provider("", on), targetOf("loser", "yes", key, both), targetOf("gainer", "yes", key)},
+			{s.provider("", on), targetOf("loser", "yes", loser, first), targetOf("gainer", "yes", gainer, "fleet_bundle.two.bundles")},
+		},
+		"a cluster": {
+			{s.provider("", on), targetOf("loser", "yes", key, both), targetOf("gainer", "other", key, both)},
+			{s.provider("", `on = "other"`), targetOf("loser", "yes", loser, both), targetOf("gainer", "other", gainer, both)},
+		},
+		"to a new target": {
+			{s.provider("", on), targetOf("loser", "yes", key, both)},
+			{s.provider("", on), targetOf("loser", "yes", loser, first), targetOf("gainer", "yes", gainer, "fleet_bundle.two.bundles")},
+		},
+	}
+}
+
+// A release moves from one target to another with the same adoption key, which is applied
+// first. It keeps its revision and its objects.
+func TestAccReleaseMovesWithTheAdoptionKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	const none, loserFirst, gainerFirst = "in no order", "the loser first", "the gainer first"
-	for _, what := range []string{"a bundle", "a cluster", "all of a target", "to a new target"} {
-		for _, order := range []string{none, loserFirst, gainerFirst} {
-			t.Run(what+", "+order, func(t *testing.T) {
+	for what := range moves(newSite(t, env), "", "", "") {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, w := newSite(t, env), newWorkspace(t)
+			steps := moves(s, "depends_on = [fleet_cluster_target.gainer]", "", "adoption_key = \"only here\"")[what]
+			bundles := s.bundle("one", "x") + s.bundle("two", "x")
+			w.configure(t, append(steps[0], bundles)...)
+			w.apply(t)
+			made := s.releases(t, 0)
+			w.configure(t, append(steps[1], bundles)...)
+			w.apply(t)
+			if diff := cmp.Diff(made, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+				t.Errorf("releases were touched (-before +after):\n%s", diff)
+			}
+			w.expectEmptyPlan(t)
+			w.run(t, "destroy", "-auto-approve")
+			s.expectNothing(t, 0)
+		})
+	}
+}
+
+// Without a key it is uninstalled and installed again, in one apply, and the plan says so.
+func TestAccReleaseMovesWithoutAKey(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for what := range moves(newSite(t, env), "", "", "") {
+		for _, order := range []string{"", "depends_on = [fleet_cluster_target.loser]"} {
+			t.Run(what+" "+order, func(t *testing.T) {
 				t.Parallel()
 				s, w := newSite(t, env), newWorkspace(t)
-				one, two := s.bundle("one", "x"), s.bundle("two", "x")
-				const first, both = "fleet_bundle.one.bundles", "fleet_bundle.one.bundles, fleet_bundle.two.bundles"
-				after := map[string]string{gainerFirst: "depends_on = [fleet_cluster_target.gainer]"}[order]
-				before := map[string]string{loserFirst: "depends_on = [fleet_cluster_target.loser]"}[order]
-				var was, is []string
-				switch what {
-				case "a bundle":
-					was = []string{s.provider("", on), targetOf("loser", "yes", "", both), targetOf("gainer", "yes", "")}
-					is = []string{s.provider("", on), targetOf("loser", "yes", after, first), targetOf("gainer", "yes", before, "fleet_bundle.two.bundles")}
-				case "a cluster":
-					was = []string{s.provider("", on), targetOf("loser", "yes", "", both), targetOf("gainer", "other", "", both)}
-					is = []string{s.provider("", `on = "other"`), targetOf("loser", "yes", after, both), targetOf("gainer", "other", before, both)}
-				case "all of a target":
-					was = []string{s.provider("", on), targetOf("loser", "yes", "", both), targetOf("gainer", "other", "")}
-					is = []string{s.provider("", on), targetOf("gainer", "yes", "", both)}
-				case "to a new target":
-					was = []string{s.provider("", on), targetOf("loser", "yes", "", both)}
-					is = []string{s.provider("", on), targetOf("loser", "yes", after, first), targetOf("gainer", "yes", before, "fleet_bundle.two.bundles")}
-				}
-				w.configure(t, append(was, one, two)...)
+				steps := moves(s, "", order, "")[what]
+				bundles := s.bundle("one", "x") + s.bundle("two", "x")
+				w.configure(t, append(steps[0], bundles)...)
 				w.apply(t)
 				made := s.releases(t, 0)
-				w.configure(t, append(is, one, two)...)
+				w.configure(t, append(steps[1], bundles)...)
+				if plan := unwrapped(w.run(t, "plan", "-input=false")); !strings.Contains(plan, "uninstalled by other targets and installed again") {
+					t.Errorf("the plan does not say that the release is installed again:\n%s", plan)
+				}
 				w.apply(t)
-				if diff := cmp.Diff(made, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
-					t.Errorf("releases were touched (-before +after):\n%s", diff)
+				s.expectReleases(t, 0, "one", "two")
+				if after := s.releases(t, 0); after["two"] == made["two"] {
+					t.Error("the release was not installed again")
 				}
 				w.expectEmptyPlan(t)
 				w.run(t, "destroy", "-auto-approve")
@@ -163,14 +200,24 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
+	// Without being wanted it is reported in every plan, and stays.
 	w.write(t, "terraform.tfstate", string(state))
-	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
-	if diff := cmp.Diff([]string{"- a/two"}, w.plannedChanges(t)); diff != "" {
-		t.Errorf("planned (-want +got):\n%s", diff)
+	w.configure(t, s.provider("", on), one, two, target("", "fleet_bundle.one.bundles"))
+	for _, args := range [][]string{{"plan", "-input=false"}, {"apply", "-auto-approve", "-input=false"}, {"plan", "-destroy", "-input=false"}} {
+		output := unwrapped(w.run(t, args...))
+		for _, want := range []string{"releases carry its id that its state does not know", "a: release two in namespace " + s.namespace, "ConfigMap/" + s.namespace + "/two", "helm uninstall"} {
+			if !strings.Contains(output, want) {
+				t.Errorf("%s does not say %q:\n%s", args[0], want, output)
+			}
+		}
 	}
+	s.expectReleases(t, 0, "one", "two")
+	// One of the ways out: the bundle is deployed once more.
+	w.configure(t, s.provider("", on), one, two, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	w.apply(t)
-	s.expectReleases(t, 0, "one")
-	w.expectEmptyPlan(t)
+	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
+		t.Errorf("releases were touched (-before +after):\n%s", diff)
+	}
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
@@ -202,10 +249,9 @@ func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// The state has moved to another place, and the target is replaced there: what is
-// deployed stays. In the usual order the replacement goes on with it. With
-// create_before_destroy it cannot be told from a second workspace and is refused,
-// before anything was begun, until it is allowed to take over.
+// A target is replaced, after its state has moved to another place. In the usual order the
+// replacement goes on with what is deployed. With create_before_destroy it cannot be told
+// from a second state: it stops before its first write, until it may take over.
 func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
@@ -228,7 +274,7 @@ func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 			w.run(t, "taint", "fleet_cluster_target.all")
 			if lifecycle != "" {
 				for range 2 { // Trying again makes it no worse.
-					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "belongs to another target")
+					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "there already")
 				}
 				w.configure(t, config("take_ownership = true\n")...)
 			}

@@ -170,8 +170,10 @@ func clusterAttributes() map[string]schema.Attribute {
 		"annotations":     texts("Annotations that templates see."),
 		"template_values": schema.StringAttribute{Optional: true, MarkdownDescription: "What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."},
 		"namespace":       providerText("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
-		"display_name":    providerText("A second name by which rules can name the cluster."),
-		"paused":          schema.BoolAttribute{Optional: true, MarkdownDescription: "Hold everything back on this cluster: changes are planned as held, and what is there stays as it is."},
+		"uid": providerText("UID of the cluster's namespace `kube-system`. Nothing is written to a cluster that has another one. " +
+			"Without it the first apply of a target on the cluster takes the cluster that the connection leads to; later ones compare it with the state."),
+		"display_name": providerText("A second name by which rules can name the cluster."),
+		"paused":       schema.BoolAttribute{Optional: true, MarkdownDescription: "Hold everything back on this cluster: changes are planned as held, and what is there stays as it is."},
 	}
 }
 

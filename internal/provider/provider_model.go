@@ -59,6 +59,7 @@ type clusterModel struct {
 	Annotations    types.Map    `tfsdk:"annotations"`
 	TemplateValues types.String `tfsdk:"template_values"`
 	Namespace      types.String `tfsdk:"namespace"`
+	UID            types.String `tfsdk:"uid"`
 	DisplayName    types.String `tfsdk:"display_name"`
 	Paused         types.Bool   `tfsdk:"paused"`
 }
@@ -166,7 +167,8 @@ func newMember(ctx context.Context, name string, value attr.Value) (*member, dia
 		return entry, diags
 	}
 	entry.factsUnknown = anyUnknown(ctx, model.Labels, model.Annotations, model.TemplateValues, model.Namespace, model.DisplayName, model.Paused)
-	entry.connectionUnknown = anyUnknown(ctx, model.connectionValues()...)
+	entry.connectionUnknown = anyUnknown(ctx, append(model.connectionValues(), model.UID)...)
+	entry.uid = model.UID.ValueString()
 	if !entry.factsUnknown {
 		facts, factDiags := model.facts(ctx, name, at)
 		diags.Append(factDiags...)

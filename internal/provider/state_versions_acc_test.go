@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -129,6 +130,24 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 			s.expectReleases(t, 0, "one")
 			w.run(t, "destroy", "-auto-approve")
 			s.expectNothing(t, 0)
+
+			// The same without a refresh, which would complete the state.
+			blind := newWorkspace(t)
+			s.restore(t, blind, recording)
+			blind.configure(t, config...)
+			before, objects = s.releases(t, 0), s.uids(t)
+			blind.run(t, "apply", "-auto-approve", "-refresh=false")
+			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" && len(changed[version]) == 0 {
+				t.Errorf("releases without a refresh (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(objects, s.uids(t)); diff != "" {
+				t.Errorf("objects without a refresh (-before +after):\n%s", diff)
+			}
+			blind.configure(t, s.provider("", on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
+			blind.run(t, "apply", "-auto-approve", "-refresh=false")
+			s.expectReleases(t, 0, "one")
+			blind.run(t, "destroy", "-auto-approve", "-refresh=false")
+			s.expectNothing(t, 0)
 		})
 	}
 }
@@ -144,7 +163,7 @@ func (s *site) restore(t *testing.T, w *workspace, recording string) {
 	decode(t, text, &left)
 	client := s.client(t, 0).CoreV1()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	if _, err := client.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := client.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	for _, secret := range left.Secrets {

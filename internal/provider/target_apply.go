@@ -38,15 +38,15 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		return false
 	}
 	planned := plan.plannedObjects()
-	plan.formers = known.formers
-	holder := plan.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
-		HandOver: r.fleet.handOver(name, ""),
-		Write:    change.write, Planned: planned, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Settings: settings,
-		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: known.uids,
+		Holder: plan.holder(r.fleet), Create: known.create,
+		Write: change.write, Planned: planned, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Lost: before.lostReleases(), Settings: settings,
+		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: r.fleet.expectedUIDs(known.uids, prior),
 	})
-	warnHandedOver(name, outcome.HandedOver, diags)
+	if len(outcome.Existing) > 0 {
+		addExisting(name, outcome.Existing, diags)
+		return false
+	}
 	logPanics(ctx, outcome.Failures)
 	r.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
@@ -71,7 +71,11 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 		}
 	}
 	rememberLooks(ctx, before.looks, private, records, plan.PlanObjects.ValueBool(), diags)
+	shown := plan.Records
 	plan.setRecords(records)
+	if shown.IsNull() || !counts.Any() && !isUnknownInside(ctx, shown) { // Null in a state of an earlier version, before its first refresh.
+		plan.Records = shown
+	}
 	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
 	if plan.Summary.IsUnknown() {
 		plan.Summary = types.StringValue(counts.String())

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,20 +15,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// claims are the releases that the targets of one configured provider want, as far
-// as they have been planned. A plan runs in one process and an apply in another, in
-// which Terraform plans each target again right before it applies it. So a plan sees
-// two targets that want one release, whichever is planned first; and an apply sees
-// that a release which leaves one target is wanted by another that it has begun to
-// plan. Of those that it comes to only later the ledger of the plan tells.
+// claims are the releases that the targets of one configured provider want, as far as
+// they have been planned in this process. They find two targets that want one release,
+// which is an error, and permit nothing.
 type claims struct {
-	ledger ledger
-
-	mu sync.Mutex
-	// planning are the plans of targets that have begun and not ended, and settled is
-	// closed when there is none.
-	planning int
-	settled  chan struct{}
+	mu       sync.Mutex
 	byTarget map[string]claim
 }
 
@@ -44,37 +34,6 @@ type claim struct {
 
 // claimed is a release on a cluster, by the name of its entry.
 type claimed struct{ cluster, release string }
-
-// begin says that a target is being planned, until the answer is called.
-func (c *claims) begin() func() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.planning == 0 {
-		c.settled = make(chan struct{})
-	}
-	c.planning++
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.planning--; c.planning == 0 {
-			close(c.settled)
-		}
-	}
-}
-
-// settle waits until no target is being planned.
-func (c *claims) settle(ctx context.Context) {
-	c.mu.Lock()
-	settled, planning := c.settled, c.planning
-	c.mu.Unlock()
-	if planning == 0 {
-		return
-	}
-	select {
-	case <-settled:
-	case <-ctx.Done():
-	}
-}
 
 // conflict is a release that two targets want.
 type conflict struct{ release, target, theirs, ours string }
@@ -106,7 +65,6 @@ func (c *claims) add(name string, wants claim, same func(a, b string) bool) (con
 		c.byTarget = map[string]claim{}
 	}
 	c.byTarget[name] = wants
-	c.ledger.note(name, wants.instance, wants.releases)
 	slices.SortFunc(conflicts, func(a, b conflict) int { return cmp.Or(cmp.Compare(a.ours, b.ours), cmp.Compare(a.theirs, b.theirs)) })
 	return conflicts, namesake
 }
@@ -121,69 +79,6 @@ func (c *claims) drop(name, instance string) {
 		return
 	}
 	delete(c.byTarget, name)
-	c.ledger.note(name, instance, nil)
-}
-
-// made notes the id of a target that was created.
-func (c *claims) made(name, instance string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if planned, ok := c.byTarget[name]; ok {
-		planned.instance = instance
-		c.byTarget[name] = planned
-		c.ledger.note(name, instance, planned.releases)
-	}
-}
-
-// retire forgets what a target wanted that is deleted, unless a target of its name was
-// planned in this process, or by the plan that is applied: it replaces the deleted one.
-func (c *claims) retire(name, instance string) {
-	c.mu.Lock()
-	_, planned := c.byTarget[name]
-	noted, known := c.ledger.read()[name]
-	c.mu.Unlock()
-	if !planned && (!known || noted.Instance == instance) {
-		c.drop(name, instance)
-	}
-}
-
-// wantedByAnother says whether a target other than name wants a release. instance is
-// that of a target that is deleted: another one of its name counts then, too.
-func (c *claims) wantedByAnother(name, instance string, wanted claimed, same func(a, b string) bool) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for target, claim := range c.byTarget {
-		for theirs := range claim.releases {
-			other := target != name || (instance != "" && claim.instance != instance)
-			if other && theirs.release == wanted.release && same(theirs.cluster, wanted.cluster) {
-				return true
-			}
-		}
-	}
-	for target, noted := range c.ledger.read() {
-		own := target == name && (instance == "" || noted.Instance == instance)
-		if _, planned := c.byTarget[target]; planned || own {
-			continue
-		}
-		for cluster, releases := range noted.Releases {
-			if same(cluster, wanted.cluster) && slices.Contains(releases, wanted.release) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// handOver waits for the plans under way and says whether another target wants a
-// release of the target called name; instance is set while that one is deleted.
-func (f *fleet) handOver(name, instance string) func(ctx context.Context, cluster, uid, namespace, release string) bool {
-	return func(ctx context.Context, cluster, uid, namespace, releaseName string) bool {
-		f.claims.settle(ctx)
-		if uid != "" {
-			f.uids.Store(cluster, uid)
-		}
-		return f.claims.wantedByAnother(name, instance, claimed{cluster: cluster, release: release.Key(namespace, releaseName)}, f.sameCluster)
-	}
 }
 
 // sameCluster says whether two entries of clusters are known to lead to one cluster.

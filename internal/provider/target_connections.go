@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 
@@ -21,15 +20,6 @@ const connectionsKey = "connections"
 
 // connections says how clusters are reached, by name.
 type connections map[string]kube.Connection
-
-// OtherClusterError says that a connection leads to another cluster than it did.
-type OtherClusterError struct {
-	Name string
-}
-
-func (e *OtherClusterError) Error() string {
-	return fmt.Sprintf("the connection that cluster %s had now leads to another cluster", e.Name)
-}
 
 func readConnections(ctx context.Context, private privateReader, diags *diag.Diagnostics) connections {
 	raw, found := private.GetKey(ctx, connectionsKey)

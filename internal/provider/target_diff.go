@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -241,11 +242,15 @@ func (c *comparison) compare(change planned, observed release.Observed, read hel
 
 // parting says what becomes of a release that goes beside its removal.
 func (c *comparison) parting(change planned, observed release.Observed) []string {
-	at := claimed{cluster: change.key.Cluster, release: release.Key(observed.Namespace, observed.Release)}
-	switch {
-	case c.fleet.claims.wantedByAnother(c.holder.Target, "", at, c.fleet.sameCluster):
-		return []string{"another target takes it over, and nothing is removed"}
-	case observed.Mark.Terms.KeepResources:
+	known := c.prior[change.key].Known
+	own := c.holder.Mark(change.key.Bundle, known.Digest, known)
+	if _, err := release.DecideRemoval(own, &observed, c.take); err != nil {
+		return []string{"it is not removed: " + err.Error()}
+	}
+	if own.Ownership(observed) != release.Self {
+		return []string{"it is not removed: " + cmp.Or(observed.Mark.Holder(), "somebody else") + " has taken it over"}
+	}
+	if known.Terms.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
 	}
 	return nil
@@ -253,8 +258,7 @@ func (c *comparison) parting(change planned, observed release.Observed) []string
 
 // isRefused says whether an apply will not touch a release.
 func (c *comparison) isRefused(change planned, observed release.Observed) bool {
-	own := release.NewMark(c.holder.Owner, c.holder.Target, c.holder.Instance, change.key.Bundle, change.wanted.Digest)
-	own.Workspace = c.holder.Workspace
+	own := c.holder.Mark(change.key.Bundle, change.wanted.Digest, c.prior[change.key].Known)
 	_, err := release.Decide(own, &observed, c.take)
 	return err != nil
 }

@@ -123,7 +123,7 @@ func isOutOfReach(err error) bool {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError
-		other       *OtherClusterError
+		other       *deploy.OtherClusterError
 		unusable    *unusableConnectionError
 	)
 	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &other) || errors.As(err, &unusable)

@@ -24,6 +24,7 @@ type targetModel struct {
 	DeploymentTimeout  types.String   `tfsdk:"deployment_timeout"`
 	MaxHistory         types.Int64    `tfsdk:"max_history"`
 	TakeOwnership      types.Bool     `tfsdk:"take_ownership"`
+	AdoptionKey        types.String   `tfsdk:"adoption_key"`
 	AllowEmpty         types.Bool     `tfsdk:"allow_empty"`
 	MaxRemovals        types.String   `tfsdk:"max_removals"`
 	DeletionProtection types.Bool     `tfsdk:"deletion_protection"`
@@ -33,6 +34,7 @@ type targetModel struct {
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`
+	Records            types.Map      `tfsdk:"records"`
 	Summary            types.String   `tfsdk:"summary"`
 	Stages             types.String   `tfsdk:"stages"`
 	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
@@ -44,8 +46,8 @@ type targetModel struct {
 
 	// looks is what private state adds to the deployments.
 	looks looks
-	// formers are the ids of the targets whose releases were imported as this one's.
-	formers []string
+	// lost are releases that were not on their clusters when those were last looked at.
+	lost map[deploy.Key]release.Known
 }
 
 func deploymentTypes() map[string]attr.Type {
@@ -60,7 +62,10 @@ func deploymentType() types.ObjectType { return types.ObjectType{AttrTypes: depl
 func objectsType() types.MapType { return types.MapType{ElemType: types.StringType} }
 
 func (m *targetModel) holder(f *fleet) deploy.Holder {
-	return deploy.Holder{Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(), Workspace: f.workspace, Formers: m.formers}
+	return deploy.Holder{
+		Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
+		AdoptionKey: release.AdoptionKey(f.owner, m.AdoptionKey.ValueString()),
+	}
 }
 
 // settings leaves Terraform.
@@ -91,6 +96,7 @@ func (m *targetModel) drift() deploy.Drift {
 func (m *targetModel) records() map[deploy.Key]deploy.Record {
 	records := map[deploy.Key]deploy.Record{}
 	objects := m.objects()
+	current, left := m.knownReleases()
 	for name, value := range m.Deployments.Elements() {
 		object, ok := value.(types.Object)
 		if !ok {
@@ -108,7 +114,7 @@ func (m *targetModel) records() map[deploy.Key]deploy.Record {
 		records[key] = m.looks.on(name, deploy.Record{
 			Release: text("release"), Namespace: text("namespace"), Chart: text("chart"), Version: text("version"),
 			Digest: text("digest"), State: status.State(text("state")), Message: text("message"),
-			Objects: objects[name],
+			Objects: objects[name], Known: current[key], Left: left[key],
 		})
 	}
 	return records
@@ -146,11 +152,19 @@ func (m *targetModel) plannedObjects() map[deploy.Key]map[string]string {
 func (m *targetModel) setRecords(records map[deploy.Key]deploy.Record) {
 	deployments := make(map[string]attr.Value, len(records))
 	objects := make(map[string]attr.Value, len(records))
+	known := make(map[string]attr.Value, len(records))
 	for key, record := range records {
 		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
 		objects[key.String()] = hashesValue(record.Objects)
+		addKnown(known, key, record)
 	}
 	m.Deployments = types.MapValueMust(deploymentType(), deployments)
+	for key, gone := range m.lost {
+		if _, there := records[key]; !there {
+			known[key.String()] = knownValue(gone)
+		}
+	}
+	m.Records = types.MapValueMust(knownType(), known)
 	m.Objects = types.MapNull(objectsType())
 	if m.PlanObjects.ValueBool() {
 		m.Objects = types.MapValueMust(objectsType(), objects)

@@ -95,9 +95,10 @@ type belongings struct {
 	undecided bool
 
 	mu sync.Mutex
-	// taken, shared, refused and left are lines of warnings; agents the clusters on
-	// which an agent of Fleet runs.
-	taken, shared, refused, left, agents []string
+	// Lines of warnings: what is taken over with consent, what is adopted by its key, what
+	// is refused, what keeps a create from being begun, and what another target has to
+	// remove first. agents are the clusters on which an agent of Fleet runs.
+	taken, adopted, refused, existing, moved, agents []string
 }
 
 func (b *belongings) add(to *[]string, format string, args ...any) {
@@ -163,13 +164,12 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 	fleets := false
 	for _, d := range deployments {
 		key := deploy.Key{Cluster: cluster, Bundle: d.Bundle.Name}
-		own := release.NewMark(holder.Owner, holder.Target, holder.Instance, d.Bundle.Name, d.Digest)
-		own.Workspace, own.Formers = holder.Workspace, holder.Formers
+		own := holder.Mark(d.Bundle.Name, d.Digest, prior[key].Known)
 		observed := snapshot.Find(d.Namespace, d.Release)
 		if observed != nil && observed.Status != release.StatusUninstalled {
 			isFleets := previewRelease(ctx, client, key, own, *observed, take, found)
 			fleets = fleets || isFleets
-			if own.Standing(observed.Mark) != release.Own {
+			if own.Ownership(*observed) != release.Self {
 				continue // Its objects come with it.
 			}
 		}
@@ -182,8 +182,8 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 		})
 		keys[release.Key(d.Namespace, d.Release)] = d
 	}
-	if holder.Instance == "" {
-		r.leftovers(cluster, holder, snapshot, deployments, found)
+	if holder.Instance == "" && !take {
+		r.existing(cluster, holder, snapshot, found)
 	}
 	occupied, err := client.helm.Occupied(ctx, wanted)
 	if err != nil {
@@ -205,21 +205,14 @@ func (r *targetResource) preview(ctx context.Context, cluster string, plan *targ
 	}
 }
 
-// leftovers notes releases of a former target of this name in this workspace that a
-// new one does not want and that no state is known to hold. They are listed and not
-// removed: that they are in no state can be what somebody meant.
-func (r *targetResource) leftovers(cluster string, holder deploy.Holder, snapshot release.Snapshot, deployments []target.Deployment, found *belongings) {
-	own := release.NewMark(holder.Owner, holder.Target, holder.Instance, "", "")
-	own.Workspace = holder.Workspace
-	wanted := map[string]bool{}
-	for _, d := range deployments {
-		wanted[release.Key(d.Namespace, d.Release)] = true
-	}
-	for name, observed := range snapshot.Releases {
-		_, held := r.fleet.instances.Load(observed.Mark.Instance)
-		former := own.Standing(observed.Mark) == release.Sibling && observed.Mark.Target == own.Target && observed.Status != release.StatusUninstalled
-		if former && !held && !wanted[name] {
-			found.add(&found.left, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
+// existing notes releases with the owner and the name of a target that is to be created.
+// Those of a target that this process has seen in its state are of the one that is replaced.
+func (r *targetResource) existing(cluster string, holder deploy.Holder, snapshot release.Snapshot, found *belongings) {
+	own := holder.Mark("", "", release.Known{})
+	for _, observed := range snapshot.Releases {
+		_, known := r.fleet.instances.Load(observed.Mark.Instance)
+		if !known && observed.Status != release.StatusUninstalled && own.Ownership(observed) == release.SameName {
+			found.add(&found.existing, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
 		}
 	}
 }
@@ -227,23 +220,32 @@ func (r *targetResource) leftovers(cluster string, holder deploy.Holder, snapsho
 // previewRelease notes what becomes of a release that is there, and says whether it is
 // Fleet's.
 func previewRelease(ctx context.Context, client *clusterClient, key deploy.Key, own release.Mark, observed release.Observed, take bool, found *belongings) (fleets bool) {
+	ownership := own.Ownership(observed)
 	action, err := release.Decide(own, &observed, take)
 	holder := observed.Mark.Holder()
-	switch own.Standing(observed.Mark) {
-	case release.Own:
+	switch ownership {
+	case release.Self:
 		return false
-	case release.Sibling:
-		found.add(&found.shared, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+	case release.SameKey:
+		found.add(&found.adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
 		return false
-	case release.Namesake:
-		holder = "another " + holder + ", which this workspace does not know"
-	case release.Unmarked:
-		origin, isFleets, failed := client.helm.Origin(ctx, observed)
-		if failed != nil {
-			origin = "somebody unknown"
+	case release.OtherTarget:
+		if !take {
+			found.add(&found.moved, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+			return false
 		}
-		holder, fleets = origin, isFleets
-	case release.Stranger:
+	case release.SameName:
+		if !take && own.Instance == "" {
+			return false // See existing.
+		}
+		holder = "another " + holder + ", which this state does not know"
+	case release.Unmarked, release.OtherTool:
+		maker, failed := client.Maker(ctx, observed)
+		if failed != nil {
+			maker.Name = "somebody unknown"
+		}
+		holder, fleets = maker.Name, maker.Fleet
+	case release.OtherOwner:
 	}
 	lines, doing := &found.taken, ", "+fate(action)
 	if err != nil {
@@ -282,16 +284,22 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 			"Ownership is asked for. The history of a release is kept, and no object is changed that is as wanted.",
 		},
 		{
-			b.shared, "Target " + name + ": goes on with releases of this owner",
-			"They belong to this target, before it was replaced or its state was lost, or to another target of this workspace that hands them over. None is made anew.",
+			b.adopted, "Target " + name + ": takes up releases with its adoption key",
+			"They belong to this target, before it was replaced or its state was lost, or to another target with the same adoption_key. Their history is kept.",
+		},
+		{
+			b.existing, "Target " + name + ": releases of its owner and name are there already",
+			"This state does not know them, so the create will stop before its first write. " + importAdvice(name) +
+				"\n\nIf this plan replaces the target with create_before_destroy, set adoption_key first.",
+		},
+		{
+			b.moved, "Target " + name + ": releases are uninstalled by other targets and installed again",
+			"They belong to other targets of this owner. If those still want them, these deployments will fail. " +
+				"To move a release without a reinstall, give both targets the same adoption_key, and name this target in depends_on of the other one.",
 		},
 		{
 			b.refused, "Target " + name + ": " + refused + " what belongs to others",
 			"These deployments will fail, and what is there stays as it is. " + next,
-		},
-		{
-			b.left, "Target " + name + ": releases of a former target of this name are left",
-			"No state knows them and this target does not want them: they run on. Uninstall them with helm, or have the target deploy them once more and take them out again.",
 		},
 		{
 			b.agents, "Target " + name + ": Fleet's agent still runs where releases are taken from it",
@@ -306,16 +314,26 @@ func (b *belongings) warn(name string, diags *diag.Diagnostics) {
 	}
 }
 
-// warnHandedOver names releases that were left because another target wants them.
-func warnHandedOver(name string, left []deploy.Key, diags *diag.Diagnostics) {
-	if len(left) == 0 {
-		return
+// importAdvice says how a target takes up releases that no state knows.
+func importAdvice(name string) string {
+	return fmt.Sprintf("To take them up, import the target, and plan again:\n\n"+
+		"  import {\n    to = fleet_cluster_target.%s # the address of this resource\n    id = %q\n  }\n\n"+
+		"The id can name the clusters to look at, such as %q. Or set take_ownership = true on the target. "+
+		"If another state has the target, give the provider another owner here, or the target another name.", strings.ReplaceAll(name, ".", "_"), name, name+"/cluster-1,cluster-2")
+}
+
+// existingShown is how many releases of one cause are listed.
+const existingShown = 20
+
+// addExisting reports releases that keep a target from being created.
+func addExisting(name string, existing []deploy.Existing, diags *diag.Diagnostics) {
+	var lines []string
+	for _, found := range existing[:min(len(existing), existingShown)] {
+		lines = append(lines, fmt.Sprintf("  - %s: release %s in namespace %s, revision %d", found.Cluster, found.Observed.Release, found.Observed.Namespace, found.Observed.Revision))
 	}
-	keys := make([]string, len(left))
-	for i, key := range left {
-		keys[i] = key.String()
+	if more := len(existing) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("  - and %d more", more))
 	}
-	slices.Sort(keys)
-	diags.AddWarning("Target "+name+": releases are left to other targets",
-		"They were planned to have them: "+strings.Join(keys, ", ")+". One that does not take its release shows so with its own error.")
+	diags.AddError(fmt.Sprintf("Target %s: cannot create it, %d releases of its owner and name are there already", name, len(existing)),
+		strings.Join(lines, "\n")+"\n\nThis state does not know them. Nothing was written to any cluster. "+importAdvice(name))
 }

@@ -35,6 +35,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		if r.fleet != nil {
 			r.showDiff(ctx, &gone, &gone, change{remove: slices.Collect(maps.Keys(gone.records()))}, newRenderings(false), &resp.Diagnostics)
 			r.fleet.claims.drop(gone.Name.ValueString(), gone.ID.ValueString())
+			warnOrphans(gone.Name.ValueString(), readOrphans(ctx, req.Private, &resp.Diagnostics), nil, &resp.Diagnostics)
 		}
 		return
 	}
@@ -47,12 +48,10 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if !creating {
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 		prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
-		plan.formers = readFormers(ctx, req.Private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer r.fleet.claims.begin()()
 	leg := createLeg{Planned: creating, Target: plan.Name.ValueString()}
 	known := versions{} // What Create gets beside the state, too.
 	if !creating {
@@ -78,6 +77,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 				r.fleet.claims.drop(prior.Name.ValueString(), prior.ID.ValueString())
 			}
 			r.fleet.rememberUIDs(readClusters(ctx, req.Private, &resp.Diagnostics))
+			warnOrphans(plan.Name.ValueString(), readOrphans(ctx, req.Private, &resp.Diagnostics), wanted, &resp.Diagnostics)
 		}
 		r.fleet.claim(plan.Name.ValueString(), prior.ID.ValueString(), req.Config, wanted, &resp.Diagnostics)
 		r.planChange(ctx, &plan, &prior, creating, wanted, &resp.Diagnostics)
@@ -94,6 +94,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 func (m *targetModel) setUnknown() {
 	m.Deployments = types.MapUnknown(deploymentType())
 	m.Objects = types.MapUnknown(objectsType())
+	m.Records = types.MapUnknown(knownType())
 	m.Summary = types.StringUnknown()
 	m.Stages = types.StringUnknown()
 	m.setCountsUnknown()
@@ -196,15 +197,21 @@ func (c change) counts() status.Changes {
 }
 
 // remarks says whether every release has to be looked at again, although
-// nothing is deployed: the target has another name, which stands on its
+// nothing is deployed: the target has another name or adoption key, which stand on its
 // records, or its objects are to be shown and were not before.
 func (m *targetModel) remarks(before *targetModel) bool {
-	return !m.Name.Equal(before.Name) || (before.Objects.IsNull() && (m.PlanObjects.ValueBool() || m.PlanObjects.IsUnknown()))
+	return !m.Name.Equal(before.Name) || !m.AdoptionKey.Equal(before.AdoptionKey) || (before.Objects.IsNull() && (m.PlanObjects.ValueBool() || m.PlanObjects.IsUnknown()))
 }
 
 // mayRemark says whether it is not known yet if every release has to be looked at again.
 func (m *targetModel) mayRemark(before *targetModel) bool {
-	return m.Name.Equal(before.Name) && before.Objects.IsNull() && m.PlanObjects.IsUnknown()
+	if before.ID.IsNull() || !m.Name.Equal(before.Name) {
+		return false
+	}
+	if m.AdoptionKey.IsUnknown() {
+		return true
+	}
+	return m.AdoptionKey.Equal(before.AdoptionKey) && before.Objects.IsNull() && m.PlanObjects.IsUnknown()
 }
 
 // compare keeps a deployment whose digest is as wanted and whose last operation
@@ -264,7 +271,7 @@ func keyOf(d target.Deployment) deploy.Key {
 // not as they were deployed are put right, unless the bundle only wants to be told.
 func isAsWanted(d target.Deployment, record deploy.Record) bool {
 	settled := record.State.Settled() || record.State == status.Modified
-	return settled && !d.Unpinned && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && !record.Corrects(d)
+	return settled && !d.Unpinned && len(record.Left) == 0 && record.Digest == d.Digest && record.Release == d.Release && record.Namespace == d.Namespace && !record.Corrects(d)
 }
 
 // planChange fills in the computed attributes of a plan whose wanted deployments
@@ -285,8 +292,10 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	deployments := map[string]attr.Value{}
 	objects := map[string]attr.Value{}
+	known := map[string]attr.Value{}
 	for key := range compared.keep {
 		record := prior[key]
+		addKnown(known, key, record)
 		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
 		objects[key.String()] = hashesValue(record.Objects)
 	}
@@ -303,6 +312,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		}
 		made.keep(keyOf(d), rendering)
 		deployments[d.Key()] = plannedValue(d, rendering)
+		known[d.Key()] = types.ObjectUnknown(knownTypes())
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		promised := r.fleet.promise(d, prior[keyOf(d)], rendering)
 		if promised == nil && rendering.Irreproducible != "" {
@@ -332,12 +342,13 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	case plan.PlanObjects.ValueBool():
 		plan.Objects = types.MapValueMust(objectsType(), objects)
 	}
-	plan.Summary, plan.Stages = before.Summary, before.Stages
+	plan.Summary, plan.Stages, plan.Records = before.Summary, before.Stages, before.Records
 	plan.keepCounts(before)
 	if creating || counts.Any() {
 		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.inWords())
 		plan.setCountsUnknown()
 		plan.keepFailed(prior, compared)
+		plan.Records = types.MapValueMust(knownType(), known)
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,12 +20,14 @@ const (
 
 // remembered is what a target keeps beside its state.
 type remembered struct {
+	// create says that no state knows the target yet, nor did one that it replaces.
+	create bool
+
 	versions    versions
 	uids        map[string]string // identities of clusters
 	connections connections
 	abilities   abilities
 	needs       map[string][]string // the bundles that each bundle was deployed after
-	formers     []string
 }
 
 func readRemembered(ctx context.Context, private privateReader, diags *diag.Diagnostics) remembered {
@@ -34,8 +37,26 @@ func readRemembered(ctx context.Context, private privateReader, diags *diag.Diag
 		connections: readConnections(ctx, private, diags),
 		abilities:   readAbilities(ctx, private, diags),
 		needs:       readNeeds(ctx, private, diags),
-		formers:     readFormers(ctx, private, diags),
 	}
+}
+
+// expectedUIDs are the identities that clusters must have when they are written: as the
+// provider's configuration names them, as the last refresh saw them, or as the state has
+// them.
+func (f *fleet) expectedUIDs(seen map[string]string, records map[deploy.Key]deploy.Record) map[string]string {
+	expected := map[string]string{}
+	for key, record := range records {
+		expected[key.Cluster] = cmp.Or(expected[key.Cluster], record.Known.UID)
+	}
+	for cluster, uid := range seen {
+		expected[cluster] = cmp.Or(uid, expected[cluster])
+	}
+	for name, cluster := range f.clusters {
+		if cluster.uid != "" {
+			expected[name] = cluster.uid
+		}
+	}
+	return expected
 }
 
 // createLeg is what the plan of a create leaves for the Delete that may come

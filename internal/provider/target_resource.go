@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -86,6 +87,12 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Take over releases and objects that belong to somebody else: another owner, Fleet's agent, plain Helm or nobody. The plan lists them. Default `false`: they are an error.",
 			},
+			"adoption_key": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "A value that only this state has, such as the `id` of a `terraform_data` resource that an earlier apply made. Its hash stands on the release records. " +
+					"A target takes up releases of the provider's `owner` with the same key without being asked: after a create that was killed, with `create_before_destroy`, " +
+					"and those that another target with this key has had. A literal is no such value: whoever copies the configuration has it too.",
+			},
 			"allow_empty": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Allow a change that leaves no deployment at all. Default `false`: a selector that stops matching is more often a mistake.",
@@ -120,7 +127,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Random id of this target, with which it marks its releases. Only releases with this mark are ever removed.",
+				MarkdownDescription: "Random id of this target, with which it marks its releases.",
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 			"deployments": schema.MapNestedAttribute{
@@ -142,6 +149,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
 					"Secrets show a hash of the deployment instead. Unknown while planning where what a chart gives can differ by then; a warning says why, see [How to trust a plan](../guides/plans.md).",
 			},
+			"records": recordsAttribute(),
 			"summary": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "The last change in short: deployments added, changed, removed and kept, such as `+2 ~1 -3 =494`. " +
@@ -195,7 +203,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		plan.ID = before.ID
 	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	begun := r.apply(ctx, &plan, before, remembered{uids: left.uids, formers: left.formers}, resp.Private, &resp.Diagnostics)
+	begun := r.apply(ctx, &plan, before, remembered{create: left.instance == "", uids: left.uids}, resp.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() && len(plan.records()) == 0 {
 		// Nothing is there, so there is nothing to know. Terraform would taint what is
 		// saved now, and with create_before_destroy remove what it was to replace.
@@ -203,7 +211,6 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// What is true is saved whether all of it was wanted or not.
 	if begun {
-		r.fleet.claims.made(plan.Name.ValueString(), plan.ID.ValueString())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }
@@ -214,9 +221,14 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
 		return
 	}
-	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
+	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
+	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.instances.Store(state.ID.ValueString(), true)
 	records := state.records()
+	for key, record := range records { // A state of an earlier version has them in private state alone.
+		record.Known.UID = cmp.Or(record.Known.UID, uids[key.Cluster])
+		records[key] = record
+	}
 	known := readAbilities(ctx, req.Private, &resp.Diagnostics)
 	abilities := r.fleet.lookAtAbilities(ctx, known)
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
@@ -233,8 +245,11 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	abilities().remember(ctx, known, resp.Private, &resp.Diagnostics)
 	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
+	rememberOrphans(ctx, req.Private, resp.Private, observation.Orphans, &resp.Diagnostics)
 	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
-	if state.lacksCounts() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+	if state.lacksCounts() || state.Records.IsNull() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+		state.lost = state.lostReleases()
+		maps.Copy(state.lost, observation.Lost)
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
@@ -273,9 +288,8 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
-	state.looks, state.formers = readLooks(ctx, req.Private, &resp.Diagnostics), readFormers(ctx, req.Private, &resp.Diagnostics)
+	state.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	name, records := state.Name.ValueString(), state.records()
-	r.fleet.claims.retire(name, state.ID.ValueString())
 	leg, diags := readCreateLeg(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -293,7 +307,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
 	if leg.Planned {
-		left := predecessor{instance: state.ID.ValueString(), formers: state.formers, records: without(records, removals), uids: uids}
+		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), uids: uids}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				r.fleet.successions.leave(leg.Target, left)
@@ -303,15 +317,13 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if len(removals) == 0 {
 		return
 	}
-	holder := state.holder(r.fleet)
 	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Owner: holder.Owner, Target: holder.Target, Instance: holder.Instance, Workspace: holder.Workspace, Formers: holder.Formers,
+		Holder: state.holder(r.fleet),
 		Remove: removals, Needs: readNeeds(ctx, req.Private, &resp.Diagnostics), Prior: records, Settings: settings,
-		UIDs: uids, HandOver: r.fleet.handOver(name, state.ID.ValueString()),
+		UIDs: r.fleet.expectedUIDs(uids, records),
 	})
 	r.forgetUnreachable(name, &outcome, &resp.Diagnostics)
 	addNotices(&resp.Diagnostics, name, outcome.Notices)
-	warnHandedOver(name, outcome.HandedOver, &resp.Diagnostics)
 	if len(outcome.Failures) == 0 {
 		return
 	}

@@ -22,7 +22,6 @@ type successions struct {
 // predecessor is what a replaced target left.
 type predecessor struct {
 	instance string
-	formers  []string
 	// records are the deployments that were not removed with it.
 	records map[deploy.Key]deploy.Record
 	uids    map[string]string

@@ -295,7 +295,7 @@ func (s *samples) targets(t *testing.T) []sample {
 	made := s.of(t, "bundle", "fleet_bundle", s.providerOf(t, s.access()), map[string]any{"name": "one", "files": map[string]any{"cm.yaml": manifest}})
 	bundles := plainOf(t, attributesOf(t, made.state.value)["bundles"])
 	config := map[string]any{
-		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "allow_empty": true,
+		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "adoption_key": "key", "allow_empty": true,
 		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered",
 		"targets": []any{
 			map[string]any{"cluster_name": "a"},
@@ -342,7 +342,7 @@ func (s *samples) clusters() map[string]any {
 			"a": host(map[string]any{
 				"token": "x", "cluster_ca_certificate": s.certificate, "tls_server_name": "x", "impersonate_user": "x", "qps": 5, "burst": 6, "request_timeout": "3s",
 				"proxy_url": "http://127.0.0.1:1", "annotations": map[string]any{"key": "x"}, "template_values": "a: 1", "namespace": "fleet-default",
-				"display_name": "first", "paused": false,
+				"uid": "8f14e45f-ceea-467f-9d3c-2a0e1f1b7c55", "display_name": "first", "paused": false,
 			}),
 			"b": host(map[string]any{"token_file": s.kubeconfig, "insecure": true}),
 			"c": host(map[string]any{"username": "x", "password": "x"}),
@@ -411,6 +411,7 @@ func (s sample) deployed(t *testing.T) existing {
 	}
 	enter("deployments", computed.Deployments)
 	enter("objects", computed.Objects)
+	enter("records", computed.Records)
 	enter("ready_clusters", computed.ReadyClusters)
 	enter("ready", computed.Ready)
 	enter("failed", computed.Failed)
@@ -435,7 +436,7 @@ func plainOf(t *testing.T, value tftypes.Value) any {
 }
 
 func targetTable() []allowed {
-	const all = "cluster_resource_counts deployments failed objects ready ready_clusters resource_counts stages summary"
+	const all = "cluster_resource_counts deployments failed objects ready ready_clusters records resource_counts stages summary"
 	return []allowed{
 		{when: `name`, unknown: all, warns: "the target's name"},
 		{when: `targets.*`, unknown: all, warns: "the target's name or rules"},
@@ -443,11 +444,12 @@ func targetTable() []allowed {
 		{when: `bundles\[0\]\["one"\](\.digest)?`, unknown: all, warns: "the bundle one"},
 		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
 		{when: `plan_objects`, unknown: "objects"},
+		{when: `adoption_key`, unknown: "cluster_resource_counts deployments ready ready_clusters records resource_counts stages summary", onlyOld: true},
 	}
 }
 
 func clustersTable() []allowed {
-	const all = "cluster_resource_counts deployments failed objects ready ready_clusters resource_counts stages summary"
+	const all = "cluster_resource_counts deployments failed objects ready ready_clusters records resource_counts stages summary"
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},

@@ -80,6 +80,8 @@ type allowed struct {
 	when, unknown string
 	// onlyNew says that it is so for what is to be deployed.
 	onlyNew bool
+	// onlyOld says that it is so for what is deployed already.
+	onlyOld bool
 	// warns is what one warning says then.
 	warns string
 }
@@ -339,7 +341,7 @@ func (s sample) expectPrecise(t *testing.T, at string, creating bool, config tft
 			break
 		}
 	}
-	if expected.onlyNew && !creating {
+	if expected.onlyNew && !creating || expected.onlyOld && creating {
 		expected.unknown = ""
 	}
 	var more []string

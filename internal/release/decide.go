@@ -57,40 +57,19 @@ func (a Action) Doing() string {
 	return a.String()
 }
 
-// ForeignError says that a release belongs to somebody else.
-type ForeignError struct {
-	Release   string
-	Namespace string
-	// Holder is who has it, "" when the record does not say.
-	Holder string
-	// Namesake says that the holder has the names of this target: another
-	// workspace uses them too, or the state that knew the release is lost.
-	Namesake bool
-}
-
-func (e *ForeignError) Error() string {
-	switch {
-	case e.Namesake:
-		return fmt.Sprintf("release %s in namespace %s belongs to another %s, which the state of this workspace does not know", e.Release, e.Namespace, e.Holder)
-	case e.Holder == "":
-		return fmt.Sprintf("release %s in namespace %s belongs to somebody else (its record carries no mark of this provider); set take_ownership to take it over", e.Release, e.Namespace)
-	}
-	return fmt.Sprintf("release %s in namespace %s belongs to %s; set take_ownership to take it over", e.Release, e.Namespace, e.Holder)
-}
-
 // Decide says what makes observed what the mark wants. observed is nil when the
-// cluster was seen to have no such release. A release that is neither this
-// instance's nor a sibling's is touched only with takeOwnership; else the error is
-// a *ForeignError.
+// cluster was seen to have no such release. A release of anybody but this target, or
+// one with its adoption key, is touched only with takeOwnership; else the error is a
+// *ForeignError.
 func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
 	if observed == nil || observed.Status == StatusUninstalled {
 		return Install, nil
 	}
-	standing := wanted.Standing(observed.Mark)
-	if !standing.shares() && !takeOwnership {
+	ownership := wanted.Ownership(*observed)
+	if !ownership.mayAdopt() && !takeOwnership {
 		return Keep, &ForeignError{
-			Release: observed.Release, Namespace: observed.Namespace,
-			Holder: observed.Mark.Holder(), Namesake: standing == Namesake,
+			Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
+			Ownership: ownership, Holder: observed.Mark.Holder(),
 		}
 	}
 	switch observed.Status {
@@ -103,7 +82,7 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 	if !observed.Current() || observed.Mark.Digest != wanted.Digest {
 		return Upgrade, nil
 	}
-	if standing != Own {
+	if ownership != Self || observed.Mark.Instance != wanted.Instance {
 		return Adopt, nil
 	}
 	return Keep, nil
@@ -118,14 +97,27 @@ func Correct(action Action, drifted bool) Action {
 	return action
 }
 
-// DecideRemoval says whether the holder of mark may remove observed: only what
-// carries its own instance id. Anything else was taken over by another and is
-// kept.
-func DecideRemoval(mark Mark, observed *Observed) Action {
-	if observed == nil || mark.Standing(observed.Mark) != Own {
-		return Keep
+// DecideRemoval says whether the target of mark may remove observed. It may remove what
+// carries its own id and, with takeOwnership, what another tool has changed since; without
+// it the error is a *ForeignError. What belongs to anybody else is kept without an error.
+func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, error) {
+	if observed == nil {
+		return Keep, nil
 	}
-	return Uninstall
+	switch ownership := mark.Ownership(*observed); ownership {
+	case Self:
+		return Uninstall, nil
+	case OtherTool:
+		if takeOwnership {
+			return Uninstall, nil
+		}
+		return Keep, &ForeignError{
+			Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
+			Ownership: ownership, Holder: observed.Mark.Holder(),
+		}
+	case Unmarked, OtherOwner, OtherTarget, SameName, SameKey:
+	}
+	return Keep, nil
 }
 
 // Current says whether the mark was written for the revision it stands on. It

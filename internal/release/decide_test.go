@@ -19,41 +19,86 @@ type combination struct {
 	current, sameDigest, takeOwnership bool
 }
 
-// marks are who can hold a release, seen from target t of owner o, instance i, in
-// workspace w.
+// marks are who can hold a release, seen from target t of owner o, instance i, with the
+// adoption key k.
 func marks() map[string]release.Mark {
 	return map[string]release.Mark{
 		"none": {},
 		// Fleet's agent leaves chart annotations in the record, and no label on it.
-		"Fleet's":                              {},
-		"own":                                  {Owner: "o", Target: "t", Instance: "i", Workspace: "w"},
-		"own, former name":                     {Owner: "o", Target: "former", Instance: "i", Workspace: "w"},
-		"own, former owner":                    {Owner: "former", Target: "t", Instance: "i", Workspace: "w"},
-		"own, from where the state was before": {Owner: "o", Target: "t", Instance: "i", Workspace: "former"},
-		"same target, other instance":          {Owner: "o", Target: "t", Instance: "j", Workspace: "w"},
-		"other target":                         {Owner: "o", Target: "u", Instance: "j", Workspace: "w"},
-		"same target, other workspace":         {Owner: "o", Target: "t", Instance: "j", Workspace: "x"},
-		"same target, unknown workspace":       {Owner: "o", Target: "t", Instance: "j"},
-		"other target, other workspace":        {Owner: "o", Target: "u", Instance: "j", Workspace: "x"},
-		"other owner":                          {Owner: "p", Target: "t", Instance: "j", Workspace: "w"},
+		"Fleet's":                        {},
+		"own":                            {Owner: "o", Target: "t", Instance: "i", AdoptionKey: "k"},
+		"own, before it had a key":       {Owner: "o", Target: "t", Instance: "i"},
+		"own, former name":               {Owner: "o", Target: "former", Instance: "i"},
+		"own, former owner":              {Owner: "former", Target: "t", Instance: "i"},
+		"own, as it was imported":        {Owner: "o", Target: "t", Instance: "imported"},
+		"same target, other instance":    {Owner: "o", Target: "t", Instance: "j"},
+		"same target, other key":         {Owner: "o", Target: "t", Instance: "j", AdoptionKey: "l"},
+		"same target, same key":          {Owner: "o", Target: "t", Instance: "j", AdoptionKey: "k"},
+		"other target":                   {Owner: "o", Target: "u", Instance: "j"},
+		"other target, same key":         {Owner: "o", Target: "u", Instance: "j", AdoptionKey: "k"},
+		"other owner":                    {Owner: "p", Target: "t", Instance: "j"},
+		"other owner with the same key":  {Owner: "p", Target: "t", Instance: "j", AdoptionKey: "k"},
+		"other owner, without any names": {Owner: "p"},
 	}
 }
 
-// The expectation is written down per question, not per row: who may touch it
-// without being asked to take it, and what is to be done with what may be touched.
+// ownerships are whose the marks are if they were written for the newest revision.
+func ownerships() map[string]release.Ownership {
+	return map[string]release.Ownership{
+		"none": release.Unmarked, "Fleet's": release.Unmarked,
+		"own": release.Self, "own, before it had a key": release.Self, "own, former name": release.Self,
+		"own, former owner": release.Self, "own, as it was imported": release.Self,
+		"same target, other instance": release.SameName, "same target, other key": release.SameName,
+		"same target, same key": release.SameKey, "other target, same key": release.SameKey,
+		"other target": release.OtherTarget,
+		"other owner":  release.OtherOwner, "other owner with the same key": release.OtherOwner, "other owner, without any names": release.OtherOwner,
+	}
+}
+
+func wantedMark() release.Mark {
+	return release.Mark{Owner: "o", Target: "t", Instance: "i", KnownAs: "imported", AdoptionKey: "k", Bundle: "b", Digest: "d"}
+}
+
+func TestOwnership(t *testing.T) {
+	t.Parallel()
+	for name, mark := range marks() {
+		for _, current := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, current: %t", name, current), func(t *testing.T) {
+				t.Parallel()
+				observed := release.Observed{Revision: 3, Mark: mark}
+				want := ownerships()[name]
+				if current {
+					observed.Mark.Revision = 3
+				} else if mark.Owner != "" {
+					want = release.OtherTool
+				}
+				if got := wantedMark().Ownership(observed); got != want {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// Marks without an id or a key prove nothing to each other.
+func TestOwnershipOfEmptyMarks(t *testing.T) {
+	t.Parallel()
+	nobody := release.Mark{Owner: "o", Target: "t"}
+	if got := nobody.Ownership(release.Observed{Mark: nobody}); got != release.SameName {
+		t.Errorf("got %v, want the same name", got)
+	}
+}
+
+// The expectation is written down per question, not per row: who may touch it without
+// take_ownership, and what is to be done with what may be touched.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	shared := map[string]bool{
-		"own": true, "own, former name": true, "own, former owner": true, "own, from where the state was before": true,
-		"same target, other instance": true, "other target": true,
-	}
-	namesake := map[string]bool{"same target, other workspace": true, "same target, unknown workspace": true}
 	unfinished := map[release.Status]release.Action{
 		release.StatusPendingInstall: release.Recover, release.StatusPendingUpgrade: release.Recover,
 		release.StatusPendingRollback: release.Recover, release.StatusUninstalling: release.Recover, release.StatusUnknown: release.Recover,
 		release.StatusFailed: release.Upgrade, release.StatusSuperseded: release.Upgrade,
 	}
-	wanted := release.Mark{Owner: "o", Target: "t", Instance: "i", Workspace: "w", Bundle: "b", Digest: "d"}
+	wanted := wantedMark()
 	rows := 0
 	for row := range combinations(unfinished) {
 		rows++
@@ -64,6 +109,10 @@ func TestDecide(t *testing.T) {
 				mark.Digest = wanted.Digest
 			}
 			observed := release.Observed{Release: "r", Namespace: "ns", Revision: 3, Status: row.status, Mark: mark}
+			ownership := release.OtherTool
+			if row.current || mark.Owner == "" {
+				ownership = ownerships()[row.mark]
+			}
 			if row.current {
 				observed.Mark.Revision = 3
 			}
@@ -73,10 +122,10 @@ func TestDecide(t *testing.T) {
 				expectAction(t, got, err, release.Install)
 				return
 			}
-			if !shared[row.mark] && !row.takeOwnership {
+			if ownership != release.Self && ownership != release.SameKey && !row.takeOwnership {
 				foreign, refused := errors.AsType[*release.ForeignError](err)
-				if !refused || foreign.Namesake != namesake[row.mark] {
-					t.Errorf("got %v, %v, want it refused, as a namesake's: %t", got, err, namesake[row.mark])
+				if !refused || foreign.Ownership != ownership {
+					t.Errorf("got %v, %v, want it refused as %v", got, err, ownership)
 				}
 				return
 			}
@@ -125,37 +174,40 @@ func expectAction(t *testing.T, got release.Action, err error, want release.Acti
 	}
 }
 
-// A holder that cannot be told from another is never taken for this target.
-func TestStandingWithoutWorkspace(t *testing.T) {
-	t.Parallel()
-	nowhere := release.Mark{Owner: "o", Target: "t", Instance: "i"}
-	other := release.Mark{Owner: "o", Target: "t", Instance: "j"}
-	if got := nowhere.Standing(other); got != release.Namesake {
-		t.Errorf("got %v, want a namesake", got)
-	}
-	if got := (release.Mark{Owner: "o", Target: "t"}).Standing(release.Mark{Owner: "o", Target: "t"}); got != release.Namesake {
-		t.Errorf("two marks without an instance: got %v, want a namesake", got)
-	}
-}
-
 func TestDecideRemoval(t *testing.T) {
 	t.Parallel()
-	own := release.Mark{Owner: "o", Target: "t", Instance: "i"}
+	own := release.Mark{Owner: "o", Target: "t", Instance: "i", AdoptionKey: "k"}
+	by := func(change func(*release.Observed)) *release.Observed {
+		observed := &release.Observed{Revision: 2, Mark: own}
+		observed.Mark.Revision = 2
+		change(observed)
+		return observed
+	}
 	tests := map[string]struct {
 		observed *release.Observed
+		take     bool
 		want     release.Action
+		refused  bool
 	}{
-		"own":                  {observed: &release.Observed{Mark: own}, want: release.Uninstall},
-		"nothing there":        {observed: nil, want: release.Keep},
-		"taken by an instance": {observed: &release.Observed{Mark: release.Mark{Owner: "o", Target: "t", Instance: "new"}}, want: release.Keep},
-		"under a former name":  {observed: &release.Observed{Mark: release.Mark{Owner: "o", Target: "former", Instance: "i"}}, want: release.Uninstall},
-		"of plain Helm":        {observed: &release.Observed{}, want: release.Keep},
+		"own":                            {observed: by(func(*release.Observed) {}), want: release.Uninstall},
+		"nothing there":                  {want: release.Keep},
+		"taken by an instance":           {observed: by(func(o *release.Observed) { o.Mark.Instance, o.Mark.AdoptionKey = "new", "" }), want: release.Keep},
+		"adopted with the key":           {observed: by(func(o *release.Observed) { o.Mark.Instance = "new" }), want: release.Keep},
+		"adopted, with take_ownership":   {observed: by(func(o *release.Observed) { o.Mark.Instance = "new" }), take: true, want: release.Keep},
+		"under a former name":            {observed: by(func(o *release.Observed) { o.Mark.Target = "former" }), want: release.Uninstall},
+		"of plain Helm":                  {observed: &release.Observed{Revision: 2}, want: release.Keep},
+		"changed by hand":                {observed: by(func(o *release.Observed) { o.Revision = 3 }), want: release.Keep, refused: true},
+		"changed by hand, with consent":  {observed: by(func(o *release.Observed) { o.Revision = 3 }), take: true, want: release.Uninstall},
+		"of plain Helm, take_ownership":  {observed: &release.Observed{Revision: 2}, take: true, want: release.Keep},
+		"own, as state knows the record": {observed: by(func(o *release.Observed) { o.Mark.Instance = "imported" }), want: release.Uninstall},
 	}
+	own.KnownAs = "imported"
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := release.DecideRemoval(own, test.observed); got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
+			got, err := release.DecideRemoval(own, test.observed, test.take)
+			if got != test.want || (err != nil) != test.refused {
+				t.Errorf("got %v, %v, want %v, refused: %t", got, err, test.want, test.refused)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 )
 
 // Status is the state of a release record as Helm writes it.
@@ -45,12 +46,9 @@ type Mark struct {
 	Target string
 	// Instance is the random id of the target that holds the release.
 	Instance string
-	// Formers are the ids that the target took over by an import. They stand on no
-	// record: the next mark that is written has the target's own id.
-	Formers []string
-	// Workspace tells the workspace whose state knows the target from others that
-	// use the same names, "" when it is not known.
-	Workspace string
+	// KnownAs is the id that state saw on the record, if it is another than Instance, as
+	// after an import. It stands on no record: the next mark has the target's own id.
+	KnownAs string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
 	Bundle      string
@@ -73,6 +71,16 @@ func NewMark(owner, target, instance, bundle, digest string) Mark {
 		Bundle:   labelValue(bundle),
 		Digest:   labelValue(digest),
 	}
+}
+
+// AdoptionKey is what stands on a record of an adoption key: a hash over owner and key in
+// 32 hexadecimal digits, "" for no key. Whoever reads the record does not learn the key.
+func AdoptionKey(owner, key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("adoption key\n" + strconv.Quote(owner) + "\n" + key))
+	return hex.EncodeToString(sum[:16])
 }
 
 var labelPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)

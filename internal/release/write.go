@@ -20,6 +20,9 @@ type Write struct {
 	// TakeOwnership adopts objects that are there already, TakeRelease a release of
 	// another holder.
 	TakeOwnership, TakeRelease bool
+	// Former are the releases, as Key, that the deployment moves from. Their objects are
+	// taken over, and nobody else's.
+	Former []string
 	// Description stands in the history of the release.
 	Description string
 	// Known is what state says of the release at this namespace and name, nil if it does
@@ -59,6 +62,8 @@ type Snapshot struct {
 	// UID tells one cluster from another of the same name; "" when the
 	// identity may not read it.
 	UID string
+	// Confirmed reports that the configuration names this UID.
+	Confirmed bool
 	// Releases maps Key to the newest record of each release.
 	Releases map[string]Observed
 }

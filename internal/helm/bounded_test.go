@@ -1,0 +1,117 @@
+package helm
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// pack makes a release record of so many copies of a text around which there are others.
+func pack(tb testing.TB, before, text string, count int, after string) []byte {
+	tb.Helper()
+	var into bytes.Buffer
+	writer := gzip.NewWriter(&into)
+	_, err := io.WriteString(writer, before)
+	for range count {
+		_, more := io.WriteString(writer, text)
+		err = errors.Join(err, more)
+	}
+	_, last := io.WriteString(writer, after)
+	if err := errors.Join(err, last, writer.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return []byte(base64.StdEncoding.EncodeToString(into.Bytes()))
+}
+
+// A record costs memory for what it may unpack to and no more.
+func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	mebibyte := strings.Repeat("#", 1<<20)
+	tests := map[string]struct {
+		packed             []byte
+		tooLarge, isBroken bool
+		// most is how much memory its refusal may take, 0 for 1 MiB.
+		most uint64
+	}{
+		"small":                 {packed: pack(t, `{"manifest":"`, "", 0, `"}`)},
+		"large":                 {packed: pack(t, `{"chart":{"lock":"`, mebibyte, 63, `"}}`)},
+		"large and escaped":     {packed: pack(t, `{"chart":{"lock":"`, `\",\\[`, 1<<20, `"}}`)},
+		"many objects":          {packed: pack(t, `{"manifest":"`, mebibyte, 17, `"}`), tooLarge: true, most: 128 << 20},
+		"many objects in hooks": {packed: pack(t, `{"hooks":[{}`, `,{"manifest":"`+mebibyte+`"}`, 17, `]}`), tooLarge: true, most: 128 << 20},
+		"many hooks":            {packed: pack(t, `{"hooks":[{}`, `,{}`, 1<<20, `]}`), tooLarge: true},
+		"many values":           {packed: pack(t, `{"config":{"a":[[]`, `,[]`, 1<<20, `]}}`), tooLarge: true},
+		"too large":             {packed: pack(t, `{"manifest":"`, mebibyte, 64, `"}`), tooLarge: true},
+		"a bomb":                {packed: pack(t, `{"manifest":"`, mebibyte, 700, `"}`), tooLarge: true},
+		"a bomb of hooks":       {packed: pack(t, `{"hooks":[{"manifest":"`, mebibyte, 100, `"}]}`), tooLarge: true},
+		"a bomb behind it":      {packed: pack(t, `{"manifest":""}`, mebibyte, 100, ``), tooLarge: true},
+		"no API server's":       {packed: bytes.Repeat([]byte("A"), 3<<20), tooLarge: true},
+		"no base64":             {packed: []byte("!"), isBroken: true},
+		"no gzip":               {packed: []byte("aGVsbG8="), isBroken: true},
+		"no JSON":               {packed: pack(t, "x", "", 0, ""), isBroken: true},
+		"nothing":               {isBroken: true},
+		"large and cut short":   {packed: pack(t, `{"manifest":"`, mebibyte, 60, `"}`)[:60<<10], isBroken: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			read := manifestOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": test.packed}})
+			runtime.ReadMemStats(&after)
+			if most := cmp.Or(test.most, 1<<20); test.tooLarge && after.TotalAlloc-before.TotalAlloc > most {
+				t.Errorf("it took %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
+			}
+			if _, tooLarge := errors.AsType[*RecordTooLargeError](read.err); tooLarge != test.tooLarge {
+				t.Errorf("error = %v", read.err)
+			}
+			if _, isBroken := errors.AsType[*release.CorruptRecordError](read.err); isBroken != (test.isBroken || test.tooLarge) {
+				t.Errorf("error = %v", read.err)
+			}
+		})
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	stored, err := json.Marshal(released())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(nil))
+	f.Add([]byte("aGVsbG8="))
+	f.Add(pack(f, string(stored), "", 0, ""))
+	f.Add(pack(f, `{"manifest":"kind: List\napiVersion: v1\nitems: [{}, 1]\n","hooks":[null,{"manifest":"- a"}],"chart":null}`, "", 0, ""))
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		read := manifestOf(&corev1.Secret{Data: map[string][]byte{"release": packed}})
+		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
+			t.Errorf("content %q and error %v", read.content, read.err)
+		}
+		if again := manifestOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
+			t.Errorf("content %q, then %q", read.content, again.content)
+		}
+		// What is inside a record, as the decoder of the whole of it gets.
+		read = manifestOf(&corev1.Secret{Data: map[string][]byte{"release": pack(t, string(packed), "", 0, "")}})
+		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
+			t.Errorf("content %q and error %v", read.content, read.err)
+		}
+	})
+}
+
+// BenchmarkCheckRecord is what it takes to count a record of the usual size.
+func BenchmarkCheckRecord(b *testing.B) {
+	packed := pack(b, `{"manifest":"`, `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: some-name\ndata:\n  key: \"value\"\n---\n`, 2000, `"}`)
+	for b.Loop() {
+		if _, err := checkRecord("x", packed); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

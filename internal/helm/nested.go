@@ -1,0 +1,86 @@
+package helm
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+)
+
+// maxNesting is how deep packed charts may be in each other. Helm unpacks one in another
+// without end, while an archive can hold itself.
+const maxNesting = 8
+
+var errNesting = fmt.Errorf("packed charts are in it more than %d levels deep", maxNesting)
+
+// checkPacked adds up what the packed charts among files, and those in them, unpack to.
+// Helm bounds each by itself (pkg/chart/loader/archive.go), and not how many there are. The
+// error is an *ArchiveError.
+func checkPacked(files []*loader.BufferedFile) error {
+	u := &unpacking{limits: defaultLimits()}
+	for _, file := range files {
+		if isPackedChart(file.Name) {
+			u.packed += int64(len(file.Data))
+		}
+	}
+	for _, file := range files {
+		if !isPackedChart(file.Name) {
+			continue
+		}
+		if err := u.count(file.Data, 1); err != nil {
+			return entryError(file.Name, err)
+		}
+	}
+	return nil
+}
+
+// isPackedChart says whether Helm unpacks a file.
+func isPackedChart(name string) bool {
+	return path.Ext(name) == ".tgz" && path.Base(path.Dir(name)) == "charts"
+}
+
+// count adds up what is in a packed chart.
+func (u *unpacking) count(packed []byte, depth int) error {
+	if depth > maxNesting {
+		return &ArchiveError{Err: errNesting}
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil //nolint:nilerr // Helm says what is wrong with it, or does not read it.
+	}
+	reader := tar.NewReader(counted{unzipped, u})
+	for {
+		header, err := reader.Next()
+		if err != nil {
+			return exceeded(err)
+		}
+		u.entries++
+		if err := u.checkEntries(u.entries); err != nil {
+			return err
+		}
+		if !isPackedChart(path.Clean(strings.ReplaceAll(header.Name, `\`, "/"))) {
+			continue
+		}
+		content, err := io.ReadAll(io.LimitReader(reader, u.file))
+		if err != nil {
+			return exceeded(err)
+		}
+		if err := u.count(content, depth+1); err != nil {
+			return err
+		}
+	}
+}
+
+// exceeded passes on that there is too much. What else is wrong Helm says.
+func exceeded(err error) error {
+	if failed, ok := errors.AsType[*ArchiveError](err); ok {
+		return failed
+	}
+	return nil
+}
