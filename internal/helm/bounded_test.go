@@ -39,34 +39,40 @@ func pack(tb testing.TB, before, text string, count int, after string) []byte {
 func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	mebibyte := strings.Repeat("#", 1<<20)
 	tests := map[string]struct {
-		packed             []byte
+		packed             func() []byte
 		tooLarge, isBroken bool
+		// heavy is what takes minutes under the race detector.
+		heavy bool
 		// most is how much memory its refusal may take, 0 for 1 MiB.
 		most uint64
 	}{
-		"small":                 {packed: pack(t, `{"manifest":"`, "", 0, `"}`)},
-		"large":                 {packed: pack(t, `{"chart":{"lock":"`, mebibyte, 63, `"}}`)},
-		"large and escaped":     {packed: pack(t, `{"chart":{"lock":"`, `\",\\[`, 1<<20, `"}}`)},
-		"many objects":          {packed: pack(t, `{"manifest":"`, mebibyte, 17, `"}`), tooLarge: true, most: 128 << 20},
-		"many objects in hooks": {packed: pack(t, `{"hooks":[{}`, `,{"manifest":"`+mebibyte+`"}`, 17, `]}`), tooLarge: true, most: 128 << 20},
-		"many hooks":            {packed: pack(t, `{"hooks":[{}`, `,{}`, 1<<20, `]}`), tooLarge: true},
-		"many values":           {packed: pack(t, `{"config":{"a":[[]`, `,[]`, 1<<20, `]}}`), tooLarge: true},
-		"too large":             {packed: pack(t, `{"manifest":"`, mebibyte, 64, `"}`), tooLarge: true},
-		"a bomb":                {packed: pack(t, `{"manifest":"`, mebibyte, 700, `"}`), tooLarge: true},
-		"a bomb of hooks":       {packed: pack(t, `{"hooks":[{"manifest":"`, mebibyte, 100, `"}]}`), tooLarge: true},
-		"a bomb behind it":      {packed: pack(t, `{"manifest":""}`, mebibyte, 100, ``), tooLarge: true},
-		"no API server's":       {packed: bytes.Repeat([]byte("A"), 3<<20), tooLarge: true},
-		"no base64":             {packed: []byte("!"), isBroken: true},
-		"no gzip":               {packed: []byte("aGVsbG8="), isBroken: true},
-		"no JSON":               {packed: pack(t, "x", "", 0, ""), isBroken: true},
-		"nothing":               {isBroken: true},
-		"large and cut short":   {packed: pack(t, `{"manifest":"`, mebibyte, 60, `"}`)[:60<<10], isBroken: true},
+		"small":                 {packed: func() []byte { return pack(t, `{"manifest":"`, "", 0, `"}`) }},
+		"large":                 {packed: func() []byte { return pack(t, `{"chart":{"lock":"`, mebibyte, 63, `"}}`) }, heavy: true},
+		"large and escaped":     {packed: func() []byte { return pack(t, `{"chart":{"lock":"`, `\",\\[`, 1<<20, `"}}`) }, heavy: true},
+		"many objects":          {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 17, `"}`) }, tooLarge: true, most: 128 << 20, heavy: true},
+		"many objects in hooks": {packed: func() []byte { return pack(t, `{"hooks":[{}`, `,{"manifest":"`+mebibyte+`"}`, 17, `]}`) }, tooLarge: true, most: 128 << 20, heavy: true},
+		"many hooks":            {packed: func() []byte { return pack(t, `{"hooks":[{}`, `,{}`, 1<<20, `]}`) }, tooLarge: true, heavy: true},
+		"many values":           {packed: func() []byte { return pack(t, `{"config":{"a":[[]`, `,[]`, 1<<20, `]}}`) }, tooLarge: true, heavy: true},
+		"too large":             {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 64, `"}`) }, tooLarge: true, heavy: true},
+		"a bomb":                {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 700, `"}`) }, tooLarge: true, heavy: true},
+		"a bomb of hooks":       {packed: func() []byte { return pack(t, `{"hooks":[{"manifest":"`, mebibyte, 100, `"}]}`) }, tooLarge: true, heavy: true},
+		"a bomb behind it":      {packed: func() []byte { return pack(t, `{"manifest":""}`, mebibyte, 100, ``) }, tooLarge: true, heavy: true},
+		"no API server's":       {packed: func() []byte { return bytes.Repeat([]byte("A"), 3<<20) }, tooLarge: true},
+		"no base64":             {packed: func() []byte { return []byte("!") }, isBroken: true},
+		"no gzip":               {packed: func() []byte { return []byte("aGVsbG8=") }, isBroken: true},
+		"no JSON":               {packed: func() []byte { return pack(t, "x", "", 0, "") }, isBroken: true},
+		"nothing":               {packed: func() []byte { return nil }, isBroken: true},
+		"large and cut short":   {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 60, `"}`)[:60<<10] }, isBroken: true, heavy: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			if test.heavy && underRace {
+				t.Skip("it takes minutes under the race detector, and nothing in it runs at the same time")
+			}
+			packed := test.packed()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			read := manifestOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": test.packed}})
+			read := manifestOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}})
 			runtime.ReadMemStats(&after)
 			if most := cmp.Or(test.most, 1<<20); test.tooLarge && after.TotalAlloc-before.TotalAlloc > most {
 				t.Errorf("it took %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)

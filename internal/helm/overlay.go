@@ -77,7 +77,10 @@ func patched(name string) (string, bool) {
 
 // patch applies a JSON patch (a list), or a strategic merge patch for built-in
 // kinds and a JSON merge patch for all others.
-func patch(original, change []byte) ([]byte, error) {
+func patch(original, change []byte) ([]byte, error) { return patchWithin(original, change, maxPatched) }
+
+// patchWithin fails if the result is larger than most bytes, or copies more.
+func patchWithin(original, change []byte, most int) ([]byte, error) {
 	base, err := yaml.YAMLToJSON(original)
 	if err != nil {
 		return nil, fmt.Errorf("reading the original: %w", err)
@@ -86,24 +89,24 @@ func patch(original, change []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch: %w", err)
 	}
-	changed, err := applyPatch(base, diff)
+	changed, err := applyPatch(base, diff, most)
 	if err != nil {
 		return nil, err
 	}
-	if len(changed) > maxPatched {
-		return nil, fmt.Errorf("the result is larger than %d MiB", maxPatched>>20)
+	if len(changed) > most {
+		return nil, fmt.Errorf("the result is larger than %d KiB", most>>10)
 	}
 	return yaml.JSONToYAML(changed)
 }
 
-func applyPatch(base, diff []byte) ([]byte, error) {
+func applyPatch(base, diff []byte, most int) ([]byte, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(diff), []byte("[")) {
 		operations, err := jsonpatch.DecodePatch(diff)
 		if err != nil {
 			return nil, fmt.Errorf("reading the JSON patch: %w", err)
 		}
 		options := jsonpatch.NewApplyOptions()
-		options.AccumulatedCopySizeLimit = maxPatched // A few lines that copy the whole into itself double it each.
+		options.AccumulatedCopySizeLimit = int64(most) // A few lines that copy the whole into itself double it each.
 		return operations.ApplyWithOptions(base, options)
 	}
 	var object unstructured.Unstructured
