@@ -26,6 +26,8 @@ type Observation struct {
 	// Orphans are releases of the target that its state does not know, sorted by
 	// cluster, namespace and name.
 	Orphans []Orphan
+	// AllSeen reports that every cluster of the state answered, so that Orphans are all.
+	AllSeen bool
 	// Lost are deployments whose release is not on its cluster any more. Their objects
 	// can still be there, and are theirs.
 	Lost map[Key]release.Known
@@ -44,7 +46,9 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, drift, found) })
 	}
 	looking.Wait()
-	found.observation.Orphans = e.readOrphans(ctx, holder.orphans(records, found.looked))
+	orphans, conclusive := holder.orphans(records, found.looked)
+	found.observation.AllSeen = conclusive
+	found.observation.Orphans = e.readOrphans(ctx, orphans)
 	slices.SortFunc(found.observation.Failures, compareFailures)
 	return found.observation
 }
@@ -71,7 +75,7 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 			found.lost(key)
 			continue
 		}
-		prior.Known = completed(prior.Known, *observed, snapshot.UID)
+		prior.Known = holder.completed(prior.Known, *observed, snapshot.UID)
 		if drift == DriftNone {
 			found.seen(key, prior)
 			continue
@@ -111,7 +115,7 @@ func (s *sightings) sameCluster(keys []Key, snapshot release.Snapshot) ([]Key, e
 	var here []Key
 	for _, key := range keys {
 		want := s.prior[key].Known.UID
-		if want == "" || snapshot.UID == "" || want == snapshot.UID {
+		if want == "" || want == snapshot.UID {
 			here = append(here, key)
 			continue
 		}
@@ -163,7 +167,7 @@ func (s *sightings) judge(key Key, finding release.Finding, drift Drift) {
 	case drift == DriftLive:
 		s.observation.Findings[key] = finding
 		record := s.observation.Records[key]
-		if s.prior[key].Known.Instance == "" { // See completed.
+		if s.prior[key].Known.Instance == "" && record.Known.Instance != "" { // See completed.
 			record.Known.Content = finding.Content
 		}
 		s.observation.Records[key] = record.judged(finding).verified(finding.Content)
@@ -198,13 +202,14 @@ func (s *sightings) unseen(failure Failure, keys ...Key) {
 }
 
 // completed adds what a state of an earlier version of the provider lacks, as the record
-// has it. Nothing else takes it from there.
-func completed(known release.Known, observed release.Observed, uid string) release.Known {
+// has it: one with the owner and the id, or the name, of this target. Beside an import,
+// nothing else takes it from there.
+func (h Holder) completed(known release.Known, observed release.Observed, uid string) release.Known {
 	known.Release, known.Namespace = observed.Release, observed.Namespace
 	if known.UID == "" {
 		known.UID = uid
 	}
-	if known.Instance == "" {
+	if own := h.mark("", ""); known.Instance == "" && (own.Ownership(observed) == release.Self || own.Ownership(observed) == release.SameName) {
 		known.Instance, known.Terms = observed.Mark.Instance, observed.Mark.Terms
 		known.Digest = cmp.Or(known.Digest, observed.Mark.Digest)
 	}

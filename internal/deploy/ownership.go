@@ -117,7 +117,7 @@ const takeoverPatience = 2 * time.Minute
 // target to another, so it cannot be known that the other one is going to.
 func (v *visit) awaitRemoval(ctx context.Context, d target.Deployment, observed *release.Observed) (*release.Observed, error) {
 	const shortest, longest = 250 * time.Millisecond, 2 * time.Second
-	mark := v.request.mark(d.Bundle.Name, d.Digest)
+	mark := v.markOf(d.Bundle.Name, d.Digest, v.known(d.Namespace, d.Release))
 	isOthers := func(observed *release.Observed) bool {
 		if !isThere(observed) {
 			return false
@@ -157,59 +157,79 @@ type Orphan struct {
 	Cluster   string
 	Release   string
 	Namespace string
-	// Objects are the keys of the objects that its record names.
+	// Objects are the keys of the objects that its record names, some of them if there
+	// are many.
 	Objects []string
 }
 
-// orphansRead is how many orphans of one cluster are read. Whoever may write Secrets can
-// make any number of them.
-const orphansRead = 50
+// Whoever may write Secrets can make any number of records with the id of a target, of any
+// size. So few are listed for each cluster, their objects are read one after the other, and
+// only for a short time.
+const (
+	orphansListed = 50
+	objectsListed = 20
+	orphansTime   = 10 * time.Second
+)
 
 // orphans are the releases of this instance on clusters that were looked at that the
 // state does not know. Nothing is concluded while any cluster of the state cannot be told
 // from the others: two names can stand for one cluster.
-func (h Holder) orphans(prior map[Key]Record, looked map[string]release.Snapshot) map[string][]release.Observed {
+func (h Holder) orphans(prior map[Key]Record, looked map[string]release.Snapshot) (found map[string][]release.Observed, conclusive bool) {
 	known := map[string]bool{}
 	for key, record := range prior {
 		uid := looked[key.Cluster].UID
 		if uid == "" {
-			return nil
+			return nil, false
 		}
 		for _, of := range record.all() {
 			known[uid+"/"+release.Key(of.Namespace, of.Release)] = true
 		}
 	}
-	found := map[string][]release.Observed{}
+	found = map[string][]release.Observed{}
 	own := h.mark("", "")
 	for _, cluster := range sortedKeys(looked) {
 		snapshot := looked[cluster]
 		for _, name := range sortedKeys(snapshot.Releases) {
 			observed, at := snapshot.Releases[name], snapshot.UID+"/"+name
-			if known[at] || own.Ownership(observed) != release.Self || !isThere(&observed) || len(found[cluster]) == orphansRead {
+			if known[at] || own.Ownership(observed) != release.Self || !isThere(&observed) || len(found[cluster]) == orphansListed {
 				continue
 			}
 			known[at] = true
 			found[cluster] = append(found[cluster], observed)
 		}
 	}
-	return found
+	return found, true
 }
 
-// readOrphans reads the objects of orphans. A record that cannot be read has none.
+// readOrphans reads the objects of orphans. A record that cannot be read, or not in time,
+// has none.
 func (e *Engine) readOrphans(ctx context.Context, found map[string][]release.Observed) []Orphan {
+	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	defer cancel()
 	var orphans []Orphan
 	for _, name := range sortedKeys(found) {
-		objects := make([][]string, len(found[name]))
-		if cluster, err := e.clusters(name); err == nil {
-			if read, err := cluster.Objects(ctx, found[name]); err == nil {
-				objects = read
+		cluster, err := e.clusters(name)
+		for _, observed := range found[name] {
+			orphan := Orphan{Cluster: name, Release: observed.Release, Namespace: observed.Namespace}
+			if err == nil && ctx.Err() == nil {
+				orphan.Objects = objectsOf(ctx, cluster, observed)
 			}
-		}
-		for i, observed := range found[name] {
-			orphans = append(orphans, Orphan{Cluster: name, Release: observed.Release, Namespace: observed.Namespace, Objects: objects[i]})
+			orphans = append(orphans, orphan)
 		}
 	}
 	return orphans
+}
+
+func objectsOf(ctx context.Context, cluster RecordReader, observed release.Observed) []string {
+	read, err := cluster.Objects(ctx, []release.Observed{observed})
+	if err != nil || len(read) == 0 {
+		return nil
+	}
+	objects := read[0]
+	if more := len(objects) - objectsListed; more > 0 {
+		return append(objects[:objectsListed:objectsListed], fmt.Sprintf("%d more", more))
+	}
+	return objects
 }
 
 func sortedKeys[V any](of map[string]V) []string {

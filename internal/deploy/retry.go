@@ -87,13 +87,13 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
-				return release.Written{}, passing(err)
+				return release.Written{Content: content}, passing(err)
 			}
 			// A record that is as it was does not tell that its objects were to be
 			// corrected: then what was decided first still holds.
 			if isChanged(observed, now) {
 				if action, err = release.Decide(w.Mark, now, w.TakeRelease); err != nil {
-					return release.Written{}, final(err)
+					return release.Written{Content: content}, final(err)
 				}
 			}
 			observed = now
@@ -103,9 +103,8 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 		written, err := p.Cluster.Write(lasting, action, d, observed, w)
 		if written.Content == "" {
 			written.Content = content
-		} else if err != nil {
-			content, w.Known = written.Content, w.Known.With(d.Namespace, d.Release, written.Content)
 		}
+		content = written.Content
 		return written, passing(err)
 	})
 }

@@ -151,7 +151,7 @@ func (v *visit) write(ctx context.Context, d target.Deployment) *Record {
 	write := v.request.Settings.write(d, mark)
 	write.Known = known
 	for _, former := range prior.all() {
-		if at := release.Key(former.Namespace, former.Release); moved && at != release.Key(d.Namespace, d.Release) {
+		if at := release.Key(former.Namespace, former.Release); at != release.Key(d.Namespace, d.Release) {
 			write.Former = append(write.Former, at)
 		}
 	}
@@ -289,7 +289,7 @@ func (v *visit) removeRelease(ctx context.Context, key Key, known release.Known,
 		v.results.leftTo(key, mark, observed)
 		return false, nil // Nothing of ours is there.
 	}
-	known = completed(known, *observed, v.seen.snapshot.UID)
+	known = v.request.completed(known, *observed, v.seen.snapshot.UID)
 	removal := release.Removal{Timeout: v.request.Settings.Timeout, Known: known, Spare: map[string]bool{}}
 	for object := range spare {
 		removal.Spare[object] = true

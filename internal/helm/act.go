@@ -42,6 +42,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
+	op.client.within = d.Options.Namespace
 	if w.Known != nil {
 		op.client.within = w.Known.TargetNamespace
 	}

@@ -115,13 +115,12 @@ func (e *ExistingObjectsError) Error() string {
 	if len(e.Objects) > named {
 		more = fmt.Sprintf(" and %d more", len(e.Objects)-named)
 	}
-	whose := "that has no record any more"
+	what := "objects of release %s in namespace %s are on the cluster already, and the release has no record"
 	if e.Foreign {
-		whose = "that belong to another release or to none"
+		what = "objects that release %s in namespace %s needs are on the cluster already, and belong to another release or to none"
 	}
-	return fmt.Sprintf("on the cluster are already objects of release %s in namespace %s %s: %s%s; "+
-		"set take_ownership = true to take them over, or remove them",
-		e.Release, e.Namespace, whose, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
+	return fmt.Sprintf(what+": %s%s; set take_ownership = true to take them over, or remove them",
+		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
 }
 
 // LostAPIsError says that an operation failed on a cluster that cannot do any more what

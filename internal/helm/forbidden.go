@@ -97,6 +97,9 @@ func (e *NotADefinitionError) Error() string {
 func checkCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
 		objects, err := documents(crd.File.Data)
+		if err != nil && d.Options.Namespace != "" {
+			return fmt.Errorf("reading %s: %w", crd.Filename, err)
+		}
 		if err != nil {
 			continue // An API server says what is wrong with it.
 		}

@@ -185,17 +185,7 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 	}
 	isTarget := validate // Only what is to be written is checked, and then looked for.
 	validate = validate && !k.validated
-	built, err := k.Client.Build(bytes.NewReader(text), validate)
-	if err == nil && isTarget { // Before anything is written: Helm stores the release after that.
-		err = refuseBuiltRecords(built)
-	}
-	if err == nil && isTarget {
-		k.ahead.expect(built)
-		k.expected = built
-		for _, object := range built {
-			k.targets[object] = true
-		}
-	}
+	built, err := k.buildOnce(text, validate, isTarget)
 	if _, refused := errors.AsType[*ForbiddenRecordError](err); err == nil || refused || !validate {
 		return built, err
 	}
@@ -207,7 +197,23 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 		return nil, &redactedError{text: err.Error(), err: errors.Join(err, failure)}
 	}
 	k.Factory = k.renew()
-	return k.Client.Build(bytes.NewReader(text), validate)
+	return k.buildOnce(text, validate, isTarget)
+}
+
+// buildOnce builds objects, and notes those that are to be written.
+func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.ResourceList, error) {
+	built, err := k.Client.Build(bytes.NewReader(text), validate)
+	if err == nil && isTarget { // Before anything is written: Helm stores the release after that.
+		err = refuseBuiltRecords(built)
+	}
+	if err == nil && isTarget {
+		k.ahead.expect(built)
+		k.expected = built
+		for _, object := range built {
+			k.targets[object] = true
+		}
+	}
+	return built, err
 }
 
 // renew makes the factory of this and of later operations anew.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -255,7 +256,7 @@ func (c *clusterClient) Capabilities(ctx context.Context) (target.Capabilities, 
 
 func (c *clusterClient) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
-	return release.Maker{Name: name, Fleet: isFleets}, kube.Classify(c.name, err)
+	return release.Maker{Name: printable(name), Fleet: isFleets}, kube.Classify(c.name, err)
 }
 
 func (c *clusterClient) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
@@ -263,10 +264,20 @@ func (c *clusterClient) Objects(ctx context.Context, releases []release.Observed
 	objects := make([][]string, len(releases))
 	for i, found := range read {
 		for _, document := range found.Documents {
-			objects[i] = append(objects[i], document.Key())
+			objects[i] = append(objects[i], printable(document.Key()))
 		}
 	}
 	return objects, kube.Classify(c.name, err)
+}
+
+// printable takes out of a text that somebody else wrote what a terminal would act on.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 func (c *clusterClient) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {

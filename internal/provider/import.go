@@ -191,6 +191,11 @@ func (i *imported) add(cluster, uid string, observed []release.Observed, renderi
 		record.Known = release.Known{
 			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, Terms: there.Mark.Terms,
 		}
+		if first, twice := i.records[key]; twice { // Only one of them is the deployment's.
+			first.Left = append(first.Left, record.Known)
+			i.records[key] = first
+			continue
+		}
 		i.records[key], i.marks[key] = record, there.Mark
 	}
 }

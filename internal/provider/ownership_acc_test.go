@@ -205,7 +205,7 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	w.configure(t, s.provider("", on), one, two, target("", "fleet_bundle.one.bundles"))
 	for _, args := range [][]string{{"plan", "-input=false"}, {"apply", "-auto-approve", "-input=false"}, {"plan", "-destroy", "-input=false"}} {
 		output := unwrapped(w.run(t, args...))
-		for _, want := range []string{"releases carry its id that its state does not know", "a: release two in namespace " + s.namespace, "ConfigMap/" + s.namespace + "/two", "helm uninstall"} {
+		for _, want := range []string{"releases with its id are not in its state", "a: release two in namespace " + s.namespace, "ConfigMap/" + s.namespace + "/two", "helm uninstall"} {
 			if !strings.Contains(output, want) {
 				t.Errorf("%s does not say %q:\n%s", args[0], want, output)
 			}

@@ -58,10 +58,13 @@ func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, k
 	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
 
 	records := outcome.Records
+	plan.lost = before.wantedLost(wanted)
 	for key := range change.keep {
-		if !plan.leavesOut(key) {
-			records[key] = prior[key]
+		if plan.leavesOut(key) {
+			plan.lost[key] = prior[key].Known
+			continue
 		}
+		records[key] = prior[key]
 	}
 	for _, d := range wanted {
 		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}

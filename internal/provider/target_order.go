@@ -99,7 +99,7 @@ func (m *targetModel) unexpectedlyHeld(held []deploy.Failure, prior map[deploy.K
 
 // leavesOut says whether the plan showed that a deployment is not there, as that of a
 // replacement does of one that is held: it knows nothing of what is there. To say so
-// now would break the plan; a refresh finds the deployment.
+// now would break the plan; records have the release, and a refresh finds the deployment.
 func (m *targetModel) leavesOut(key deploy.Key) bool {
 	_, shown := m.Deployments.Elements()[key.String()]
 	return !shown && !m.Deployments.IsUnknown()

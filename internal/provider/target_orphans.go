@@ -71,7 +71,7 @@ func warnOrphans(name string, orphans []deploy.Orphan, wanted []target.Deploymen
 		return
 	}
 	slices.Sort(lines)
-	diags.AddWarning("Target "+name+": releases carry its id that its state does not know",
+	diags.AddWarning("Target "+name+": releases with its id are not in its state",
 		strings.Join(lines, "\n")+"\n\nAn apply that was killed can have made them, or somebody who may create Secrets there. They are not removed: "+
 			"only releases in the state are. Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, "+
 			"or deploy its bundle with this target once more and then take the bundle out.")

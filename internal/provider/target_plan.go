@@ -299,6 +299,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
 		objects[key.String()] = hashesValue(record.Objects)
 	}
+	for key, lost := range before.wantedLost(wanted) {
+		known[key.String()] = knownValue(lost)
+	}
 	defer r.fleet.glanceAhead(ctx, compared.write, prior)()
 	unpinned := r.fleet.unpinAfterKinds(compared)
 	var failures []deploy.Failure
@@ -349,12 +352,16 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		plan.setCountsUnknown()
 		plan.keepFailed(prior, compared)
 		plan.Records = types.MapValueMust(knownType(), known)
+		if creating { // The one that a replacement goes on from can have more.
+			plan.Records = types.MapUnknown(knownType())
+		}
 	}
 	if !creating && counts.Any() {
 		plan.keepClusterCounts(before, compared)
 	}
 	if plan.mayRemark(before) {
 		plan.Summary, plan.Stages = types.StringUnknown(), types.StringUnknown()
+		plan.Records = types.MapUnknown(knownType())
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // recordsAttribute is what a removal needs. It stands in the state and not in private
@@ -122,6 +124,28 @@ func (m *targetModel) lostReleases() map[deploy.Key]release.Known {
 		delete(lost, deploy.Key{Cluster: cluster, Bundle: bundle})
 	}
 	return lost
+}
+
+// wantedLost are the lost releases of wanted deployments.
+func (m *targetModel) wantedLost(wanted []target.Deployment) map[deploy.Key]release.Known {
+	lost, kept := m.lostReleases(), map[deploy.Key]release.Known{}
+	for _, d := range wanted {
+		if known, is := lost[keyOf(d)]; is {
+			kept[keyOf(d)] = known
+		}
+	}
+	return kept
+}
+
+// withLost are records and, as to be looked for again, the releases that were lost.
+func withLost(records map[deploy.Key]deploy.Record, lost map[deploy.Key]release.Known) map[deploy.Key]deploy.Record {
+	all := maps.Clone(records)
+	for key, known := range lost {
+		all[key] = deploy.Record{
+			Release: known.Release, Namespace: known.Namespace, State: status.WaitApplied, Message: "it was gone and is there again", Known: known,
+		}
+	}
+	return all
 }
 
 // addKnown adds what is known of a deployment to the elements of records.

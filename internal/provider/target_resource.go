@@ -204,6 +204,12 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
 	begun := r.apply(ctx, &plan, before, remembered{create: left.instance == "", uids: left.uids}, resp.Private, &resp.Diagnostics)
+	if !begun && left.instance != "" {
+		// What the replaced target left is in no other state.
+		plan.takeOver(left)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
 	if resp.Diagnostics.HasError() && len(plan.records()) == 0 {
 		// Nothing is there, so there is nothing to know. Terraform would taint what is
 		// saved now, and with create_before_destroy remove what it was to replace.
@@ -231,7 +237,8 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	known := readAbilities(ctx, req.Private, &resp.Diagnostics)
 	abilities := r.fleet.lookAtAbilities(ctx, known)
-	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), records)
+	lost := state.lostReleases()
+	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), withLost(records, lost))
 	logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
 	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
@@ -245,11 +252,18 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	r.fleet.refreshVersions(ctx, req.Private, resp.Private, &resp.Diagnostics)
 	abilities().remember(ctx, known, resp.Private, &resp.Diagnostics)
 	rememberLooks(ctx, state.looks, resp.Private, observation.Records, state.PlanObjects.ValueBool(), &resp.Diagnostics)
-	rememberOrphans(ctx, req.Private, resp.Private, observation.Orphans, &resp.Diagnostics)
+	for key, known := range lost {
+		if _, answered := observation.UIDs[key.Cluster]; !answered {
+			delete(observation.Records, key)
+			observation.Lost[key] = known
+		}
+	}
+	if observation.AllSeen {
+		rememberOrphans(ctx, req.Private, resp.Private, observation.Orphans, &resp.Diagnostics)
+	}
 	addDrift(&resp.Diagnostics, state.Name.ValueString(), observation)
 	if state.lacksCounts() || state.Records.IsNull() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
-		state.lost = state.lostReleases()
-		maps.Copy(state.lost, observation.Lost)
+		state.lost = observation.Lost
 		state.setRecords(observation.Records)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
@@ -298,7 +312,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	removals := leg.removals(records)
 	if kept := len(records) - len(removals); kept > 0 {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("Target %s is replaced: %d releases stay for its replacement", name, kept),
-			"They are adopted when it is created. Should that not come to pass, create the target again under this name before you remove it: until then no state knows of them.")
+			"They are adopted when it is created. If it cannot be created, import the target by its name: until then no state knows these releases.")
 	}
 	removals = r.forgetMissing(name, removals, &resp.Diagnostics)
 	settings := state.settings(&resp.Diagnostics)
@@ -307,7 +321,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 	uids := readClusters(ctx, req.Private, &resp.Diagnostics)
 	if leg.Planned {
-		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), uids: uids}
+		left := predecessor{instance: state.ID.ValueString(), records: without(records, removals), lost: state.lostReleases(), uids: uids}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
 				r.fleet.successions.leave(leg.Target, left)
@@ -336,6 +350,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		}
 	}
 	maps.Copy(records, outcome.Records)
+	state.lost = state.lostReleases()
 	state.setRecords(records)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

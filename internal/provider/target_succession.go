@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // successions are targets that were deleted to be replaced, until their replacement
@@ -24,6 +25,7 @@ type predecessor struct {
 	instance string
 	// records are the deployments that were not removed with it.
 	records map[deploy.Key]deploy.Record
+	lost    map[deploy.Key]release.Known
 	uids    map[string]string
 }
 
@@ -49,9 +51,22 @@ func (s *successions) take(name string) predecessor {
 // model is the state that the replacement begins with. It has no name, so that every
 // release is looked at and marked anew.
 func (p predecessor) model() *targetModel {
-	before := &targetModel{ID: types.StringValue(p.instance)}
+	before := &targetModel{ID: types.StringValue(p.instance), lost: p.lost}
 	before.setRecords(p.records)
 	return before
+}
+
+// takeOver makes what a replaced target left the state of its replacement, which could not
+// be begun.
+func (m *targetModel) takeOver(left predecessor) {
+	m.lost = left.lost
+	m.setRecords(left.records)
+	if m.Summary.IsUnknown() {
+		m.Summary = types.StringValue("")
+	}
+	if m.Stages.IsUnknown() {
+		m.Stages = types.StringValue("")
+	}
 }
 
 // without takes out what was removed.

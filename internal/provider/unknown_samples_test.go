@@ -444,7 +444,7 @@ func targetTable() []allowed {
 		{when: `bundles\[0\]\["one"\](\.digest)?`, unknown: all, warns: "the bundle one"},
 		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
 		{when: `plan_objects`, unknown: "objects"},
-		{when: `adoption_key`, unknown: "cluster_resource_counts deployments ready ready_clusters records resource_counts stages summary", onlyOld: true},
+		{when: `adoption_key`, unknown: `cluster_resource_counts["a"] deployments["a/one"].message deployments["a/one"].state ready ready_clusters records resource_counts stages summary`, onlyOld: true},
 	}
 }
 

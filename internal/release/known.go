@@ -28,14 +28,3 @@ type Known struct {
 func (k *Known) Trusts(content string) bool {
 	return k != nil && k.Content != "" && k.Content == content
 }
-
-// With is what is known of a release at this namespace and name after an operation wrote a
-// record with the given content. It is safe to call on nil.
-func (k *Known) With(namespace, name, content string) *Known {
-	now := Known{}
-	if k != nil {
-		now = *k
-	}
-	now.Namespace, now.Release, now.Content = namespace, name, content
-	return &now
-}
