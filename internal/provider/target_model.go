@@ -164,7 +164,7 @@ func (m *targetModel) setRecords(records map[deploy.Key]deploy.Record) {
 			known[key.String()] = knownValue(gone)
 		}
 	}
-	m.Records = types.MapValueMust(knownType(), known)
+	m.Records = types.MapValueMust(types.StringType, known)
 	m.Objects = types.MapNull(objectsType())
 	if m.PlanObjects.ValueBool() {
 		m.Objects = types.MapValueMust(objectsType(), objects)

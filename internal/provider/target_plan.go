@@ -94,7 +94,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 func (m *targetModel) setUnknown() {
 	m.Deployments = types.MapUnknown(deploymentType())
 	m.Objects = types.MapUnknown(objectsType())
-	m.Records = types.MapUnknown(knownType())
+	m.Records = types.MapUnknown(types.StringType)
 	m.Summary = types.StringUnknown()
 	m.Stages = types.StringUnknown()
 	m.setCountsUnknown()
@@ -315,7 +315,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		}
 		made.keep(keyOf(d), rendering)
 		deployments[d.Key()] = plannedValue(d, rendering)
-		known[d.Key()] = types.ObjectUnknown(knownTypes())
+		known[d.Key()] = types.StringUnknown()
 		objects[d.Key()] = types.MapUnknown(types.StringType)
 		promised := r.fleet.promise(d, prior[keyOf(d)], rendering)
 		if promised == nil && rendering.Irreproducible != "" {
@@ -351,9 +351,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 		plan.Summary, plan.Stages = types.StringValue(counts.String()), types.StringValue(compared.inWords())
 		plan.setCountsUnknown()
 		plan.keepFailed(prior, compared)
-		plan.Records = types.MapValueMust(knownType(), known)
+		plan.Records = types.MapValueMust(types.StringType, known)
 		if creating { // The one that a replacement goes on from can have more.
-			plan.Records = types.MapUnknown(knownType())
+			plan.Records = types.MapUnknown(types.StringType)
 		}
 	}
 	if !creating && counts.Any() {
@@ -361,7 +361,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	}
 	if plan.mayRemark(before) {
 		plan.Summary, plan.Stages = types.StringUnknown(), types.StringUnknown()
-		plan.Records = types.MapUnknown(knownType())
+		plan.Records = types.MapUnknown(types.StringType)
 	}
 }
 

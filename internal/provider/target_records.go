@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -16,81 +17,57 @@ import (
 )
 
 // recordsAttribute is what a removal needs. It stands in the state and not in private
-// state: the Delete of a tainted resource is not given the stored private state.
-func recordsAttribute() schema.MapNestedAttribute {
-	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
-	flag := func(description string) schema.BoolAttribute {
-		return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
-	}
-	return schema.MapNestedAttribute{
-		Computed: true, Sensitive: true,
-		MarkdownDescription: "What the provider knows of each release, by `cluster/bundle`. Only these releases are ever removed, and only as it stands here: " +
-			"what a release record in a cluster says is a claim. A release that a failed move left behind has the key `cluster/bundle namespace/release`.",
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"release":          text("Name of the Helm release."),
-			"namespace":        text("Namespace of the Helm release."),
-			"cluster_uid":      text("UID of the namespace `kube-system` of the cluster."),
-			"instance":         text("Id of the target on the release record."),
-			"digest":           text("Digest of the deployment, in full."),
-			"content":          text("Digest of the manifest and the hooks in the release record, as this target wrote or verified them. If the record has others, no hook of it is run and no rollback uses it."),
-			"service_account":  text("Service account that acts on the release."),
-			"target_namespace": text("The one namespace that all objects of the release are in."),
-			"keep_resources":   flag("The removal leaves the objects where they are."),
-			"delete_namespace": flag("The removal deletes the namespace with the last release in it."),
-			"namespace_keys":   flag("The release has labels or annotations on its namespace."),
-			"own_values":       flag("No value came from the cluster."),
-		}},
+// state: the Delete of a tainted resource is not given the stored private state. Each record
+// is one text: the framework visits every attribute several times in each plan.
+func recordsAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		Computed: true, Sensitive: true, ElementType: types.StringType,
+		MarkdownDescription: "What the provider knows of each release, as JSON by `cluster/bundle`. Only these releases are ever removed, and only as it stands here: " +
+			"a release record in a cluster may be anybody's. A release that a failed move left behind has the key `cluster/bundle namespace/release`.",
 	}
 }
 
-func knownTypes() map[string]attr.Type {
-	made := map[string]attr.Type{}
-	for name, attribute := range recordsAttribute().NestedObject.Attributes {
-		made[name] = attribute.GetType()
-	}
-	return made
+// storedRelease is release.Known as JSON.
+type storedRelease struct {
+	Release         string `json:"release"`
+	Namespace       string `json:"namespace"`
+	ClusterUID      string `json:"cluster_uid,omitempty"`
+	Instance        string `json:"instance,omitempty"`
+	Digest          string `json:"digest,omitempty"`
+	Content         string `json:"content,omitempty"`
+	TargetNamespace string `json:"target_namespace,omitempty"`
+	ServiceAccount  string `json:"service_account,omitempty"`
+	KeepResources   bool   `json:"keep_resources,omitempty"`
+	DeleteNamespace bool   `json:"delete_namespace,omitempty"`
+	NamespaceKeys   bool   `json:"namespace_keys,omitempty"`
+	OwnValues       bool   `json:"own_values,omitempty"`
 }
 
-func knownType() types.ObjectType { return types.ObjectType{AttrTypes: knownTypes()} }
-
-func knownValue(known release.Known) types.Object {
-	return types.ObjectValueMust(knownTypes(), map[string]attr.Value{
-		"release":          types.StringValue(known.Release),
-		"namespace":        types.StringValue(known.Namespace),
-		"cluster_uid":      types.StringValue(known.UID),
-		"instance":         types.StringValue(known.Instance),
-		"digest":           types.StringValue(known.Digest),
-		"content":          types.StringValue(known.Content),
-		"service_account":  types.StringValue(known.Terms.ServiceAccount),
-		"target_namespace": types.StringValue(known.TargetNamespace),
-		"keep_resources":   types.BoolValue(known.Terms.KeepResources),
-		"delete_namespace": types.BoolValue(known.Terms.DeleteNamespace),
-		"namespace_keys":   types.BoolValue(known.Terms.NamespaceKeys),
-		"own_values":       types.BoolValue(known.Terms.OwnValues),
+func knownValue(known release.Known) types.String {
+	text, _ := json.Marshal(storedRelease{ // Strings and booleans cannot fail.
+		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
+		Digest: known.Digest, Content: known.Content, TargetNamespace: known.TargetNamespace,
+		ServiceAccount: known.Terms.ServiceAccount, KeepResources: known.Terms.KeepResources,
+		DeleteNamespace: known.Terms.DeleteNamespace, NamespaceKeys: known.Terms.NamespaceKeys, OwnValues: known.Terms.OwnValues,
 	})
+	return types.StringValue(string(text))
 }
 
-// knownOf leaves Terraform.
-func knownOf(value types.Object) release.Known {
-	attributes := value.Attributes()
-	text := func(name string) string {
-		found, _ := attributes[name].(types.String)
-		return found.ValueString()
-	}
-	flag := func(name string) bool {
-		found, _ := attributes[name].(types.Bool)
-		return found.ValueBool()
+// knownOf reads one element of records; ok is false if it is unknown or not readable.
+func knownOf(value attr.Value) (known release.Known, ok bool) {
+	text, _ := value.(types.String)
+	var stored storedRelease
+	if json.Unmarshal([]byte(text.ValueString()), &stored) != nil || stored.Release == "" {
+		return release.Known{}, false
 	}
 	return release.Known{
-		Release: text("release"), Namespace: text("namespace"), UID: text("cluster_uid"), Instance: text("instance"),
-		Digest: text("digest"), Content: text("content"), TargetNamespace: text("target_namespace"),
+		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
+		Digest: stored.Digest, Content: stored.Content, TargetNamespace: stored.TargetNamespace,
 		Terms: release.Terms{
-			ServiceAccount: text("service_account"), KeepResources: flag("keep_resources"), DeleteNamespace: flag("delete_namespace"),
-			NamespaceKeys: flag("namespace_keys"), OwnValues: flag("own_values"),
+			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
+			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
 		},
-	}
+	}, true
 }
 
 // knownReleases are the elements of records, by deployment: the current release, and those
@@ -99,18 +76,18 @@ func (m *targetModel) knownReleases() (current map[deploy.Key]release.Known, lef
 	current, left = map[deploy.Key]release.Known{}, map[deploy.Key][]release.Known{}
 	elements := m.Records.Elements()
 	for _, name := range slices.Sorted(maps.Keys(elements)) {
-		value, ok := elements[name].(types.Object)
-		if !ok || value.IsUnknown() || value.IsNull() {
+		known, ok := knownOf(elements[name])
+		if !ok {
 			continue
 		}
 		deployment, _, isLeft := strings.Cut(name, " ")
 		cluster, bundle, _ := strings.Cut(deployment, "/")
 		key := deploy.Key{Cluster: cluster, Bundle: bundle}
 		if isLeft {
-			left[key] = append(left[key], knownOf(value))
+			left[key] = append(left[key], known)
 			continue
 		}
-		current[key] = knownOf(value)
+		current[key] = known
 	}
 	return current, left
 }
