@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -103,7 +104,7 @@ func (c *Client) carryOut(ctx context.Context, op *operation, action release.Act
 // brought looks whether what was written changes what the cluster can do. What comes
 // after it, as a bundle that depends on it, is to be rendered for that.
 func (c *Client) brought(written release.Written, err error) (release.Written, error) {
-	if slices.ContainsFunc(written.Rendering.Objects, func(o release.Object) bool { return bringsKinds(o.Kind) }) {
+	if slices.ContainsFunc(written.Rendering.Objects, func(o release.Object) bool { return manifest.ChangesKinds(o.Kind) }) {
 		c.forgetKinds()
 	}
 	return written, err
@@ -310,12 +311,16 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 // written says what a record holds and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
 	o.keep(record)
-	listed, err := objects(record.Manifest, d.Namespace, d.Digest)
+	parsed, err := manifest.Parse([]byte(record.Manifest))
+	if err != nil {
+		return release.Written{}, fmt.Errorf("reading the rendered manifest: %w", err)
+	}
+	listed, err := manifest.List(parsed, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Written{}, err
 	}
 	if len(d.ValuesFrom()) > 0 {
-		hide(listed, d.Digest)
+		manifest.HideContent(listed, d.Digest)
 	}
 	w.Mark.Revision = record.Version
 	written := release.Written{

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -128,7 +129,7 @@ func (c *Client) groups(wanted []Wanted) (map[group][]member, error) {
 	groups := map[group][]member{}
 	for _, of := range wanted {
 		for _, object := range of.Objects {
-			if strings.HasSuffix(object.Name, generated) {
+			if strings.HasSuffix(object.Name, manifest.GeneratedName) {
 				continue // The cluster will give it a name that is free.
 			}
 			mapping, err := mapper.RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})

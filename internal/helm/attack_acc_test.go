@@ -26,6 +26,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -581,7 +582,7 @@ func TestAccAttackBundleWithRecord(t *testing.T) {
 				files["hook.yaml"] = hook
 			}
 			_, err := o.write(release.Install, o.deployment(files), nil)
-			if _, ok := errors.AsType[*helm.ForbiddenRecordError](err); !ok && name != "without an API version" {
+			if _, ok := errors.AsType[*manifest.ForbiddenRecordError](err); !ok && name != "without an API version" {
 				t.Errorf("error = %v", err)
 			}
 			if got := slices.Concat(o.secrets(), o.left(o.namespace)); len(got) > 0 {

@@ -14,19 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 const (
 	// maxUnpacked bounds in bytes what a release record unpacks to. A record is at most
-	// maxRecord, and text gets ten to twenty times smaller.
+	// manifest.MaxRecord, and text gets ten to twenty times smaller.
 	maxUnpacked = 64 << 20
 	// maxValues bounds the values in its JSON: each takes a hundred times the memory of
 	// its text.
 	maxValues = 1 << 19
-	// maxObjects bounds in bytes its manifest and its hooks, which are read as YAML. That
-	// takes fifty times as much memory, and two seconds for each MiB.
-	maxObjects = 16 << 20
 )
 
 // RecordTooLargeError says that a release record holds more than any release needs.
@@ -46,7 +44,7 @@ func (e *RecordTooLargeError) Unwrap() error { return &release.CorruptRecordErro
 // checkRecord refuses a record that unpacks to too much, and returns how much it unpacks
 // to. It keeps nothing of it.
 func checkRecord(name string, packed []byte) (size int64, err error) {
-	if len(packed) > 2*maxRecord { // An API server stores no more than maxRecord.
+	if len(packed) > 2*manifest.MaxRecord { // An API server stores no more.
 		return 0, &RecordTooLargeError{Name: name}
 	}
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
@@ -69,7 +67,7 @@ var readingLarge sync.Mutex
 
 // checkObjects refuses a record whose objects are too many to be read.
 func (r record) checkObjects(name string) error {
-	if r.size() > maxObjects {
+	if r.size() > manifest.MaxSize {
 		return &RecordTooLargeError{Name: name}
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what
 			packed := test.packed()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			read := manifestOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}})
+			read := recordContentOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Data: map[string][]byte{"release": packed}})
 			runtime.ReadMemStats(&after)
 			if most := cmp.Or(test.most, 1<<20); test.tooLarge && after.TotalAlloc-before.TotalAlloc > most {
 				t.Errorf("it took %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
@@ -97,15 +97,15 @@ func FuzzRecord(f *testing.F) {
 	f.Add(pack(f, string(stored), "", 0, ""))
 	f.Add(pack(f, `{"manifest":"kind: List\napiVersion: v1\nitems: [{}, 1]\n","hooks":[null,{"manifest":"- a"}],"chart":null}`, "", 0, ""))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		read := manifestOf(&corev1.Secret{Data: map[string][]byte{"release": packed}})
+		read := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}})
 		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
 			t.Errorf("content %q and error %v", read.content, read.err)
 		}
-		if again := manifestOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
+		if again := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
 			t.Errorf("content %q, then %q", read.content, again.content)
 		}
 		// What is inside a record, as the decoder of the whole of it gets.
-		read = manifestOf(&corev1.Secret{Data: map[string][]byte{"release": pack(t, string(packed), "", 0, "")}})
+		read = recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": pack(t, string(packed), "", 0, "")}})
 		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
 			t.Errorf("content %q and error %v", read.content, read.err)
 		}

@@ -103,15 +103,6 @@ func (c *Client) askAbility(ctx context.Context) (*ability, error) {
 	return known, nil
 }
 
-const (
-	crdKind = "CustomResourceDefinition"
-	// apiServiceKind hands a group of APIs to a server in the cluster.
-	apiServiceKind = "APIService"
-)
-
-// bringsKinds says whether an object of this kind changes what a cluster can do.
-func bringsKinds(kind string) bool { return kind == crdKind || kind == apiServiceKind }
-
 // Capabilities are what charts see as .Capabilities on this cluster.
 func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
 	known, err := c.ability(ctx)

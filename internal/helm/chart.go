@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -205,11 +206,11 @@ func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.
 		if !isManifest(file.Name, files) {
 			continue
 		}
-		manifest, err := rawManifest(file)
+		stream, err := rawManifest(file)
 		if err != nil {
 			return nil, &ManifestError{Bundle: b.Name, Err: err}
 		}
-		generated = append(generated, quoted(file.Name, manifest)...)
+		generated = append(generated, quoted(file.Name, stream)...)
 	}
 	return generated, nil
 }
@@ -254,13 +255,13 @@ func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, e
 }
 
 // quoted puts a manifest into a chart without any of it being read as a template.
-func quoted(name string, manifest []byte) []*loader.BufferedFile {
-	if len(manifest) == 0 {
+func quoted(name string, stream []byte) []*loader.BufferedFile {
+	if len(stream) == 0 {
 		return nil
 	}
 	quote := fmt.Sprintf("{{ .Files.Get %q }}\n", rawDir+name)
 	return []*loader.BufferedFile{
-		{Name: rawDir + name, Data: manifest},
+		{Name: rawDir + name, Data: stream},
 		{Name: templatesDir + rawDir + name + ".yaml", Data: []byte(quote)},
 	}
 }
@@ -297,3 +298,19 @@ func isManifest(name string, files []bundle.File) bool {
 }
 
 func isFleetYAML(base string) bool { return base == "fleet.yaml" || base == "fleet.yml" }
+
+// rawManifest checks a file of a raw bundle and leaves out what is no object.
+func rawManifest(file bundle.File) ([]byte, error) {
+	objects, err := manifest.Parse(file.Content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	stream, err := manifest.Join(objects)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return []byte(stream), nil
+}

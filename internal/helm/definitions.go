@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -40,14 +41,14 @@ func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 			return nil, err
 		}
 	}
-	if !bytes.Contains(rendered.Bytes(), []byte(crdKind)) {
+	if !bytes.Contains(rendered.Bytes(), []byte(manifest.CRDKind)) {
 		return rendered, nil
 	}
-	objects, err := documents(rendered.Bytes())
+	objects, err := manifest.Parse(rendered.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
 	}
-	needed, err := r.neededNow(flatten(objects))
+	needed, err := r.neededNow(manifest.Flatten(objects))
 	if err != nil || len(needed) == 0 {
 		return rendered, err
 	}
@@ -67,7 +68,7 @@ func (r definer) neededNow(objects []*unstructured.Unstructured) ([]*unstructure
 	}
 	var needed []*unstructured.Unstructured
 	for _, object := range objects {
-		if object.GetKind() != crdKind {
+		if object.GetKind() != manifest.CRDKind {
 			continue
 		}
 		defined := definedKind(object)
@@ -104,11 +105,11 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 		})
 		addTo(definition.GetLabels, definition.SetLabels, map[string]string{"app.kubernetes.io/managed-by": "Helm"})
 	}
-	manifest, err := join(definitions)
+	stream, err := manifest.Join(definitions)
 	if err != nil {
 		return err
 	}
-	built, err := r.op.client.Build(strings.NewReader(manifest), false)
+	built, err := r.op.client.Build(strings.NewReader(stream), false)
 	if err != nil {
 		return fmt.Errorf("reading custom resource definitions: %w", err)
 	}

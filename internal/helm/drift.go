@@ -20,11 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// manifest are the objects that one release is made of, and its hooks.
-type manifest struct {
+// recordContent is what a release record holds: the objects of the release, and its hooks.
+type recordContent struct {
 	objects, hooks []*unstructured.Unstructured
 	// chart and version are those of the chart.
 	chart, version string
@@ -42,7 +43,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	}
 	var discovering sync.WaitGroup
 	discovering.Go(c.discover)
-	read, err := c.manifests(ctx, observed)
+	read, err := c.contents(ctx, observed)
 	discovering.Wait()
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (c *Client) Await(ctx context.Context, of release.Inspection) (finding rele
 }
 
 func (c *Client) await(ctx context.Context, of release.Inspection) (release.Finding, error) {
-	read, err := c.manifests(ctx, []release.Observed{of.Observed})
+	read, err := c.contents(ctx, []release.Observed{of.Observed})
 	if err != nil {
 		return release.Finding{}, err
 	}
@@ -99,7 +100,7 @@ func (c *Client) await(ctx context.Context, of release.Inspection) (release.Find
 	}
 	finding, err := c.objects.Await(ctx, of, read[0].objects)
 	finding.Content = read[0].content
-	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return bringsKinds(o.GetKind()) }) {
+	if finding.Settled() && slices.ContainsFunc(read[0].objects, func(o *unstructured.Unstructured) bool { return manifest.ChangesKinds(o.GetKind()) }) {
 		c.forgetKinds() // Nobody waited for them when they were written.
 	}
 	return finding, err
@@ -115,19 +116,19 @@ const (
 	readsAtOnce = 8
 )
 
-// manifests reads what releases are made of from their records. Those of one holder
+// contents reads what releases are made of from their records. Those of one holder
 // take a list of its records, page by page; what the list lacks, one request each.
-func (c *Client) manifests(ctx context.Context, wanted []release.Observed) ([]manifest, error) {
+func (c *Client) contents(ctx context.Context, wanted []release.Observed) ([]recordContent, error) {
 	client, err := c.factory.KubernetesClientSet()
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	found := make([]manifest, len(wanted))
-	listed := map[string]manifest{}
+	found := make([]recordContent, len(wanted))
+	listed := map[string]recordContent{}
 	byInstance := map[string]int{}
 	for _, observed := range wanted {
 		if kept, ok := c.justWritten(observed); ok {
-			listed[recordKey(observed)] = manifestIn(kept, recordName(observed.Release, observed.Revision))
+			listed[recordKey(observed)] = parseRecord(kept, recordName(observed.Release, observed.Revision))
 			continue
 		}
 		byInstance[observed.Mark.Instance]++
@@ -159,7 +160,7 @@ func recordKey(observed release.Observed) string {
 
 // listRecords reads the records of one holder. It is a shortcut: when it fails, what
 // it has not found is read one by one, and an error shows there.
-func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]manifest) {
+func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]recordContent) {
 	left, namespaces := map[string]bool{}, map[string]bool{}
 	namespace := metav1.NamespaceAll
 	for _, observed := range wanted {
@@ -172,7 +173,7 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	if len(namespaces) > 1 {
 		namespace = metav1.NamespaceAll
 	}
-	selector := labels.SelectorFromSet(labels.Set{labelOwner: helmOwner, labelInstance: instance}).String() +
+	selector := labels.SelectorFromSet(labels.Set{manifest.LabelOwner: manifest.Owner, labelInstance: instance}).String() +
 		"," + labelStatus + "!=" + string(release.StatusSuperseded)
 	options := metav1.ListOptions{LabelSelector: selector, Limit: recordsAtOnce}
 	for len(left) > 0 {
@@ -183,7 +184,7 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 		for _, secret := range page.Items {
 			key := secret.Namespace + "/" + secret.Name
 			if left[key] {
-				into[key] = manifestOf(&secret)
+				into[key] = recordContentOf(&secret)
 				delete(left, key)
 			}
 		}
@@ -193,22 +194,22 @@ func listRecords(ctx context.Context, client kubernetes.Interface, instance stri
 	}
 }
 
-func readRecord(ctx context.Context, client kubernetes.Interface, observed release.Observed) manifest {
+func readRecord(ctx context.Context, client kubernetes.Interface, observed release.Observed) recordContent {
 	name := recordName(observed.Release, observed.Revision)
 	secret, err := client.CoreV1().Secrets(observed.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return manifest{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
+		return recordContent{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
 	}
-	return manifestOf(secret)
+	return recordContentOf(secret)
 }
 
-// manifestOf reads the manifest in a record and nothing else of it: Helm's own way
+// recordContentOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
-func manifestOf(secret *corev1.Secret) manifest {
+func recordContentOf(secret *corev1.Secret) recordContent {
 	packed := secret.Data["release"]
 	size, err := checkRecord(secret.Name, packed)
 	if err != nil {
-		return manifest{err: err}
+		return recordContent{err: err}
 	}
 	if size > large {
 		readingLarge.Lock()
@@ -216,25 +217,25 @@ func manifestOf(secret *corev1.Secret) manifest {
 	}
 	recorded, err := decodeRecord(packed)
 	if err != nil {
-		return manifest{err: &release.CorruptRecordError{Name: secret.Name}}
+		return recordContent{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
 	if err := recorded.checkObjects(secret.Name); err != nil {
-		return manifest{err: err}
+		return recordContent{err: err}
 	}
-	return manifestIn(recorded, secret.Name)
+	return parseRecord(recorded, secret.Name)
 }
 
-// manifestIn reads the manifest in a record; name is that of the record.
-func manifestIn(recorded record, name string) manifest {
-	read := manifest{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content()}
+// parseRecord reads the objects in a record; name is that of the record.
+func parseRecord(recorded record, name string) recordContent {
+	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content()}
 	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
-		return manifest{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
+		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
 	}
 	for _, hook := range recorded.Hooks {
 		objects, err := singleObjects(hook.Manifest)
 		if err != nil {
-			return manifest{err: fmt.Errorf("reading a hook in the release record %s: %w", name, err)}
+			return recordContent{err: fmt.Errorf("reading a hook in the release record %s: %w", name, err)}
 		}
 		read.hooks = append(read.hooks, objects...)
 	}
@@ -242,12 +243,12 @@ func manifestIn(recorded record, name string) manifest {
 }
 
 // singleObjects reads the objects of a manifest, those of a list one by one.
-func singleObjects(manifest string) ([]*unstructured.Unstructured, error) {
-	parsed, err := documents([]byte(manifest))
+func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
+	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return nil, err
 	}
-	return flatten(parsed), nil
+	return manifest.Flatten(parsed), nil
 }
 
 // keptBytes is how much of what was just written is kept, on all clusters together, so

@@ -9,6 +9,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -59,7 +60,7 @@ func TestBundleHoldsNoRecord(t *testing.T) {
 			t.Parallel()
 			_, err := (&helm.Charts{Kustomize: kustomize.Build}).Render(deployment(test.files, test.change))
 			found := ""
-			if refused, ok := errors.AsType[*helm.ForbiddenRecordError](err); ok {
+			if refused, ok := errors.AsType[*manifest.ForbiddenRecordError](err); ok {
 				found = refused.Kind + " " + refused.Object
 			} else if err != nil {
 				t.Fatal(err)

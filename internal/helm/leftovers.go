@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -68,7 +69,7 @@ func titleOf(info *resource.Info) string {
 func staysForNext(info *resource.Info, live metav1.Object) bool {
 	// A definition stays as all resources of its kind would go with it, and those of this
 	// very release are made before it is stored, see definer.
-	if info.Mapping.GroupVersionKind.Kind == crdKind {
+	if info.Mapping.GroupVersionKind.Kind == manifest.CRDKind {
 		return true
 	}
 	return isKept(live) // It asks for that itself.

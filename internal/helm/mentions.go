@@ -7,6 +7,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -57,7 +58,7 @@ func (m *mentions) read(c *chart.Chart) {
 	for _, files := range [][]*chart.File{c.Templates, c.Files} {
 		for _, file := range files {
 			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesField))
-			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(crdKind)) || bytes.Contains(file.Data, []byte(apiServiceKind))
+			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(manifest.CRDKind)) || bytes.Contains(file.Data, []byte(manifest.APIServiceKind))
 		}
 	}
 	m.kinds = m.kinds || len(c.CRDObjects()) > 0

@@ -13,29 +13,27 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // Labels that Helm itself puts on release records.
 const (
-	labelOwner   = "owner"
 	labelName    = "name"
 	labelStatus  = "status"
 	labelVersion = "version"
-
-	helmOwner = "helm"
 )
 
 // Releases lists the newest record of every release on the cluster, by
 // namespace/name, whoever made it. It reads metadata only, page by page: the
 // records themselves hold whole charts.
 func (c *Client) Releases(ctx context.Context) (map[string]release.Observed, error) {
-	return c.list(ctx, metav1.NamespaceAll, labels.Set{labelOwner: helmOwner})
+	return c.list(ctx, metav1.NamespaceAll, labels.Set{manifest.LabelOwner: manifest.Owner})
 }
 
 // Release reads the newest record of one release, nil when there is none.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, err := c.list(ctx, namespace, labels.Set{labelOwner: helmOwner, labelName: name})
+	found, err := c.list(ctx, namespace, labels.Set{manifest.LabelOwner: manifest.Owner, labelName: name})
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/postrender"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -43,7 +43,7 @@ func (n namespacer) move(objects []*unstructured.Unstructured) error {
 
 func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
-	if isClusterScoped(kind.GroupKind()) {
+	if manifest.IsClusterScoped(kind.GroupKind()) {
 		return true
 	}
 	if n.mapper == nil {
@@ -60,33 +60,19 @@ func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
 type keeper struct{}
 
 func (keeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	if !bytes.Contains(rendered.Bytes(), []byte(crdKind)) {
+	if !bytes.Contains(rendered.Bytes(), []byte(manifest.CRDKind)) {
 		return rendered, nil
 	}
-	objects, err := documents(rendered.Bytes())
+	objects, err := manifest.Parse(rendered.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("reading the rendered manifest: %w", err)
 	}
-	keepCRDs(objects)
-	manifest, err := join(objects)
+	manifest.KeepCRDs(objects)
+	stream, err := manifest.Join(objects)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.NewBufferString(manifest), nil
-}
-
-func keepCRDs(objects []*unstructured.Unstructured) {
-	for _, object := range flatten(objects) {
-		if object.GetKind() != crdKind {
-			continue
-		}
-		annotations := object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[kube.ResourcePolicyAnno] = kube.KeepPolicy
-		object.SetAnnotations(annotations)
-	}
+	return bytes.NewBufferString(stream), nil
 }
 
 // postRendererFor is what all objects of a deployment but hooks go through.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -17,7 +18,7 @@ type Recalled struct {
 // Recall returns what releases were rendered to, as their records tell. Where values
 // came from Secrets, nothing shows of what is in the objects.
 func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]Recalled, error) {
-	read, err := c.manifests(ctx, observed)
+	read, err := c.contents(ctx, observed)
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +30,9 @@ func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]Rec
 		}
 		digest := observed[i].Mark.Digest
 		made := Recalled{Rendering: release.Rendering{Chart: record.chart, Version: record.version}, Content: record.content}
-		made.Objects, errs[i] = listObjects(record.objects, observed[i].Namespace, digest)
+		made.Objects, errs[i] = manifest.List(record.objects, observed[i].Namespace, digest)
 		if !observed[i].Mark.Terms.OwnValues {
-			hide(made.Objects, digest)
+			manifest.HideContent(made.Objects, digest)
 		}
 		recalled[i] = made
 	}

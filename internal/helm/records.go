@@ -18,6 +18,7 @@ import (
 	klabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/metadata"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -254,7 +255,7 @@ func (d *recordDriver) read(name string) error {
 		unread  error
 	)
 	reading.Go(func() (err error) {
-		selector := klabels.SelectorFromSet(klabels.Set{labelOwner: helmOwner, labelName: name}).String()
+		selector := klabels.SelectorFromSet(klabels.Set{manifest.LabelOwner: manifest.Owner, labelName: name}).String()
 		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
 	})

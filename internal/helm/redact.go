@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
 // redactor keeps the values of Secrets out of error texts. An API server quotes
@@ -31,17 +33,17 @@ const shortest = 3
 
 // learn takes the values of all Secrets in a manifest. A manifest that cannot
 // be read has none that could have been sent.
-func (r *redactor) learn(manifest string) {
-	if !strings.Contains(manifest, "Secret") {
+func (r *redactor) learn(stream string) {
+	if !strings.Contains(stream, "Secret") {
 		return
 	}
-	parsed, err := documents([]byte(manifest))
+	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, object := range flatten(parsed) {
+	for _, object := range manifest.Flatten(parsed) {
 		if object.GetKind() == "Secret" && object.GetAPIVersion() == "v1" {
 			r.learnSecret(object)
 		}
@@ -159,15 +161,15 @@ func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 }
 
 // MaskSecrets answers a manifest in which the values of Secrets cannot be read.
-func MaskSecrets(manifest string) (string, error) {
-	parsed, err := documents([]byte(manifest))
+func MaskSecrets(stream string) (string, error) {
+	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return "", err
 	}
 	for _, object := range parsed {
 		mask(object.Object)
 	}
-	return join(parsed)
+	return manifest.Join(parsed)
 }
 
 // mask hides the values of an object, or of the objects of a list, that is a Secret.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery/cached/memory"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -117,8 +118,8 @@ func (c *Client) gone(ctx context.Context, removed release.Observed) error {
 // objects outside of its namespace, and those of kinds that the cluster no longer knows.
 // With its definition the last object of a kind is gone too; Helm fails there and would
 // never remove the rest. notOwned are objects that stay and are no other release's.
-func (c *Client) removable(ctx context.Context, op *operation, manifest string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
-	parsed, err := documents([]byte(manifest))
+func (c *Client) removable(ctx context.Context, op *operation, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
+	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return "", nil, err
 	}
@@ -126,10 +127,10 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	parsed, notOwned = within(flatten(parsed), mapper, observed.Namespace, removal.Known.TargetNamespace)
+	parsed, notOwned = within(manifest.Flatten(parsed), mapper, observed.Namespace, removal.Known.TargetNamespace)
 	listed := make([]release.Object, len(parsed))
 	for i, object := range parsed {
-		listed[i] = identify(object, observed.Namespace)
+		listed[i] = manifest.Identify(object, observed.Namespace)
 	}
 	there, err := c.liveObjects(ctx, observed, listed)
 	if err != nil {
@@ -150,7 +151,7 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 		case !known:
 			continue
 		case isKept(object):
-		case strings.HasSuffix(key, generated): // Nobody knows what the cluster called it.
+		case strings.HasSuffix(key, manifest.GeneratedName): // Nobody knows what the cluster called it.
 			notOwned = append(notOwned, key)
 			continue
 		case live.uid == "": // It is not there.
@@ -164,7 +165,7 @@ func (c *Client) removable(ctx context.Context, op *operation, manifest string, 
 		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
 		going = append(going, object)
 	}
-	left, err = join(going)
+	left, err = manifest.Join(going)
 	return left, notOwned, err
 }
 
@@ -180,7 +181,7 @@ func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namesp
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		isGlobal := err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 		if isGlobal || cmp.Or(object.GetNamespace(), namespace) != only {
-			outside = append(outside, identify(object, namespace).Key())
+			outside = append(outside, manifest.Identify(object, namespace).Key())
 			continue
 		}
 		left = append(left, object)
@@ -214,14 +215,14 @@ func keptOf(gone *helmrelease.UninstallReleaseResponse, namespace string) ([]str
 	if gone == nil || gone.Release == nil {
 		return nil, nil
 	}
-	parsed, err := documents([]byte(gone.Release.Manifest))
+	parsed, err := manifest.Parse([]byte(gone.Release.Manifest))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	var kept []string
 	for _, object := range parsed {
 		if isKept(object) {
-			kept = append(kept, identify(object, namespace).Key())
+			kept = append(kept, manifest.Identify(object, namespace).Key())
 		}
 	}
 	return kept, nil
@@ -234,7 +235,7 @@ func (c *Client) forget(ctx context.Context, observed release.Observed) error {
 	if err != nil {
 		return err
 	}
-	selector := labels.SelectorFromSet(labels.Set{labelOwner: helmOwner, labelName: observed.Release}).String()
+	selector := labels.SelectorFromSet(labels.Set{manifest.LabelOwner: manifest.Owner, labelName: observed.Release}).String()
 	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)

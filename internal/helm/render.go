@@ -9,6 +9,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -23,7 +24,7 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	}
 	p := places(d)[0]
 	first, err := c.renderWith(d, p)
-	if _, refused := errors.AsType[*ForbiddenRecordError](err); refused {
+	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
@@ -35,11 +36,11 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err := c.checkSize(d, first, p); err != nil {
 		return release.Rendering{}, err
 	}
-	listed, err := listObjects(first.objects, d.Namespace, d.Digest)
+	listed, err := manifest.List(first.objects, d.Namespace, d.Digest)
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	documents, err := documentsOf(first.objects, first.hooks, d.Namespace)
+	documents, err := manifest.Documents(first.objects, first.hooks, d.Namespace)
 	if err != nil {
 		return release.Rendering{}, err
 	}
@@ -72,7 +73,7 @@ func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, e
 // neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
 // *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
 // *ClusterScopedError, *ForbiddenRecordError, those of kustomize.
-func (c *Charts) Template(d target.Deployment, kubeVersion string) (manifest, hooks string, err error) {
+func (c *Charts) Template(d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	version, err := chartutil.ParseKubeVersion(kubeVersion)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the Kubernetes version %q: %w", kubeVersion, err)
@@ -85,13 +86,13 @@ func (c *Charts) Template(d target.Deployment, kubeVersion string) (manifest, ho
 	}
 	ordinary, hooked := split(made.objects)
 	if !d.Options.DeleteCRDResources {
-		keepCRDs(ordinary)
+		manifest.KeepCRDs(ordinary)
 	}
-	if manifest, err = join(ordinary); err != nil {
+	if objects, err = manifest.Join(ordinary); err != nil {
 		return "", "", err
 	}
-	hooks, err = join(hooked)
-	return manifest, hooks, err
+	hooks, err = manifest.Join(hooked)
+	return objects, hooks, err
 }
 
 // Describe reads the name and version of a deployment's chart.
@@ -140,7 +141,7 @@ func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
 func applied(d target.Deployment, made rendered) rendered {
 	made.objects, made.hooks = split(made.objects)
 	if !d.Options.DeleteCRDResources {
-		keepCRDs(made.objects)
+		manifest.KeepCRDs(made.objects)
 	}
 	return made
 }

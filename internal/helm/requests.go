@@ -19,6 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -178,15 +180,15 @@ func validatesFields(server chartutil.KubeVersion) bool {
 // (k8s.io/cli-runtime, pkg/resource/query_param_verifier.go); so the server is asked
 // something else. A factory keeps a failure for good
 // (k8s.io/kubectl, pkg/util/openapi), so another one takes its place.
-func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
-	text, err := io.ReadAll(manifest)
+func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, error) {
+	text, err := io.ReadAll(stream)
 	if err != nil {
 		return nil, err
 	}
 	isTarget := validate // Only what is to be written is checked, and then looked for.
 	validate = validate && !k.validated
 	built, err := k.buildOnce(text, validate, isTarget)
-	if _, refused := errors.AsType[*ForbiddenRecordError](err); err == nil || refused || !validate {
+	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); err == nil || refused || !validate {
 		return built, err
 	}
 	server, failure := k.Factory.KubernetesClientSet()

@@ -13,13 +13,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
-
-// maxRecord is how large the data of a Secret may be (k8s.io/api/core/v1,
-// MaxSecretSize). A release record is one Secret with the whole chart, the values
-// and the manifest.
-const maxRecord = 1 << 20
 
 // spareRecord is left for what is in a record and not known before: times, notes and
 // the reason why a revision failed.
@@ -41,7 +37,7 @@ type ManyObjectsError struct {
 }
 
 func (e *ManyObjectsError) Error() string {
-	return fmt.Sprintf("bundle %s: its objects have %d MiB, and a release may have %d MiB: make several bundles of it", e.Bundle, e.Size>>20, maxObjects>>20)
+	return fmt.Sprintf("bundle %s: its objects have %d MiB, and a release may have %d MiB: make several bundles of it", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
 }
 
 // NamedSize is a file and its size in bytes.
@@ -57,36 +53,36 @@ func (e *TooLargeError) Error() string {
 	}
 	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and there is room for %d KiB on a cluster: "+
 		"leave files out with a .helmignore or .fleetignore, or make several bundles of it; the largest files are %s",
-		e.Bundle, e.Size>>10, (maxRecord-spareRecord)>>10, strings.Join(files, ", "))
+		e.Bundle, e.Size>>10, (manifest.MaxRecord-spareRecord)>>10, strings.Join(files, ", "))
 }
 
 // checkSize says whether the record of a release fits into a cluster.
 func (c *Charts) checkSize(d target.Deployment, made rendered, p place) error {
-	manifest, err := join(made.objects)
+	stream, err := manifest.Join(made.objects)
 	if err != nil {
 		return err
 	}
-	if len(manifest) > maxObjects {
-		return &ManyObjectsError{Bundle: d.Bundle.Name, Size: len(manifest)}
+	if len(stream) > manifest.MaxSize {
+		return &ManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
 	}
 	// What is small need not be compressed to know that it fits.
-	const harmless = maxRecord / 4
-	if sizeOf(made.chart)+len(manifest) < harmless {
+	const harmless = manifest.MaxRecord / 4
+	if sizeOf(made.chart)+len(stream) < harmless {
 		return nil
 	}
 	whole, err := c.render(d, p) // Hooks as well.
 	if err != nil {
 		return err
 	}
-	if manifest, err = join(whole.objects); err != nil {
+	if stream, err = manifest.Join(whole.objects); err != nil {
 		return err
 	}
 	installed, err := c.chart(d, p)
 	if err != nil {
 		return err
 	}
-	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: values(d), Manifest: manifest, Info: &helmrelease.Info{}})
-	if err != nil || size <= maxRecord-spareRecord {
+	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: values(d), Manifest: stream, Info: &helmrelease.Info{}})
+	if err != nil || size <= manifest.MaxRecord-spareRecord {
 		return err
 	}
 	return &TooLargeError{Bundle: d.Bundle.Name, Size: size, Largest: largestFiles(installed)}

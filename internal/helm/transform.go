@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -70,12 +71,12 @@ func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, 
 		}
 	}
 	if d.Options.Namespace != "" {
-		objects = flatten(objects)
+		objects = manifest.Flatten(objects)
 		if err := (namespacer{namespace: d.Namespace, mapper: p.mapper}).move(objects); err != nil {
 			return rendered{}, err
 		}
 	}
-	if err := refuseRecords(objects, d.Namespace); err != nil {
+	if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
 		return rendered{}, err
 	}
 	return rendered{chart: loaded, objects: objects}, nil
@@ -151,7 +152,7 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 			continue
 		}
 		for _, document := range parted(files[name]) {
-			found, err := documents([]byte(document))
+			found, err := manifest.Parse([]byte(document))
 			if err != nil {
 				return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
 			}
@@ -176,7 +177,7 @@ func parted(file string) []string {
 
 // kustomized puts objects through the kustomization of the bundle.
 func (c *Charts) kustomized(d target.Deployment, dir string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	rendered, err := join(objects)
+	rendered, err := manifest.Join(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (c *Charts) kustomized(d target.Deployment, dir string, objects []*unstruct
 	if err != nil {
 		return nil, err
 	}
-	return documents(built)
+	return manifest.Parse(built)
 }
 
 // changedChart is a chart that stands for original and renders nothing but
@@ -196,11 +197,11 @@ func changedChart(original *chart.Chart, objects []*unstructured.Unstructured) (
 	if err != nil {
 		return nil, fmt.Errorf("writing the chart %s: %w", original.Name(), err)
 	}
-	manifest, err := join(objects)
+	stream, err := manifest.Join(objects)
 	if err != nil {
 		return nil, err
 	}
-	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(manifest))...)
+	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(stream))...)
 	for i, crd := range original.CRDObjects() {
 		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd.File.Data})
 	}

@@ -1,4 +1,4 @@
-package helm
+package manifest
 
 import (
 	"testing"
@@ -23,35 +23,17 @@ func TestFlatten(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parsed, err := documents([]byte(test.manifest))
+			parsed, err := Parse([]byte(test.manifest))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, object := range flatten(parsed) {
+			for _, object := range Flatten(parsed) {
 				got = append(got, object.GetAPIVersion()+" "+object.GetKind()+" "+object.GetName())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("the objects (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// A hook is a document of its own; what is in a list is deployed like everything else,
-// and has to be planned like it.
-func TestListsHoldNoHooks(t *testing.T) {
-	t.Parallel()
-	parsed, err := documents([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {helm.sh/hook: test}}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ordinary, hooks := split(parsed)
-	listed, err := listObjects(ordinary, "default", "digest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(hooks) != 0 || len(listed) != 1 || listed[0].Key() != "Pod/default/a" {
-		t.Errorf("the hooks are %v and the objects %v", hooks, listed)
 	}
 }

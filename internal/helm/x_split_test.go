@@ -1,0 +1,25 @@
+package helm
+
+import (
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+)
+
+// A hook is a document of its own; what is in a list is deployed like everything else,
+// and has to be planned like it.
+func TestListsHoldNoHooks(t *testing.T) {
+	t.Parallel()
+	parsed, err := manifest.Parse([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {helm.sh/hook: test}}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ordinary, hooks := split(parsed)
+	listed, err := manifest.List(ordinary, "default", "digest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(hooks) != 0 || len(listed) != 1 || listed[0].Key() != "Pod/default/a" {
+		t.Errorf("the hooks are %v and the objects %v", hooks, listed)
+	}
+}

@@ -1,0 +1,85 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Labels, types and names of release records, as Helm writes them
+// (helm.sh/helm/v3, pkg/storage/driver/secrets.go, pkg/storage/storage.go).
+const (
+	// LabelOwner is a label of all release records, and Owner its value.
+	LabelOwner = "owner"
+	Owner      = "helm"
+	// RecordPrefix begins the names of the Secrets that are release records.
+	RecordPrefix = "sh.helm.release.v1."
+
+	recordType = "helm.sh/release.v1"
+)
+
+const (
+	// MaxRecord is how large the data of a Secret may be (k8s.io/api/core/v1,
+	// MaxSecretSize). A release record is one Secret with the whole chart, the values
+	// and the manifest.
+	MaxRecord = 1 << 20
+	// MaxSize bounds in bytes the manifest of a release and its hooks, which are read as
+	// YAML. That takes fifty times as much memory, and two seconds for each MiB.
+	MaxSize = 16 << 20
+)
+
+// ForbiddenRecordError says that a bundle contains a release record of Helm. Who writes one
+// says what a release holds, and what is deleted with it.
+type ForbiddenRecordError struct {
+	Kind string
+	// Object is the namespace, if it is known, and the name.
+	Object string
+}
+
+func (e *ForbiddenRecordError) Error() string {
+	return fmt.Sprintf("%s %s is a release record of Helm; a bundle must not contain one", e.Kind, e.Object)
+}
+
+// RefuseRecords returns a *ForbiddenRecordError if one of these objects is a release record.
+func RefuseRecords(objects []*unstructured.Unstructured, namespace string) error {
+	for _, object := range Flatten(objects) {
+		if err := RefuseRecord(object.GroupVersionKind().GroupKind(), object, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RefuseRecord returns a *ForbiddenRecordError if an object, which an API server has as one
+// of this kind, is a release record.
+func RefuseRecord(kind schema.GroupKind, object *unstructured.Unstructured, namespace string) error {
+	if !isRecord(kind, object) {
+		return nil
+	}
+	name := object.GetName()
+	if name == "" {
+		name = object.GetGenerateName() + GeneratedName
+	}
+	if own := object.GetNamespace(); own != "" {
+		namespace = own
+	}
+	return &ForbiddenRecordError{Kind: kind.Kind, Object: release.Key(namespace, name)}
+}
+
+// isRecord knows what Helm takes for a release record: it lists them by their label, reads
+// single ones by their name, and gives them their type.
+func isRecord(kind schema.GroupKind, object *unstructured.Unstructured) bool {
+	switch {
+	case kind != schema.GroupKind{Kind: "Secret"} && kind != schema.GroupKind{Kind: "ConfigMap"}:
+		return false
+	case strings.HasPrefix(object.GetName(), RecordPrefix), strings.HasPrefix(object.GetGenerateName(), RecordPrefix):
+		return true
+	}
+	// Not GetLabels, which has none where one of them is null.
+	owner, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "labels", LabelOwner)
+	return owner == Owner || kind.Kind == "Secret" && object.Object["type"] == recordType
+}
