@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -10,12 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"helm.sh/helm/v3/pkg/chart"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -28,7 +28,7 @@ type Charts struct {
 	// kustomization cannot be rendered.
 	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
 
-	charts    sync.Map // chartKey -> *chart.Chart
+	charts    sync.Map // chartKey -> *helmchart.Chart
 	mentioned sync.Map // chartKey -> mentions
 
 	kept atomic.Int64 // bytes of records that clients keep
@@ -68,7 +68,7 @@ func styleOf(d target.Deployment) (style, error) {
 }
 
 // load answers the chart of a deployment, a copy that the caller may change.
-func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
+func (c *Charts) load(d target.Deployment) (*helmchart.Chart, style, error) {
 	made, err := styleOf(d)
 	if err != nil {
 		return nil, made, err
@@ -76,7 +76,7 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	content := d.Bundle.ContentOf(d.Options.Helm)
 	key := chartKey{content: content, style: made, overlays: strings.Join(overlays(d), "\n")}
 	if kept, ok := c.charts.Load(key); ok {
-		if read, ok := kept.(*chart.Chart); ok {
+		if read, ok := kept.(*helmchart.Chart); ok {
 			return copyChart(read), made, nil
 		}
 	}
@@ -84,7 +84,7 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 	if err != nil {
 		return nil, made, err
 	}
-	if err := checkPacked(files); err != nil {
+	if err := chart.CheckPacked(files); err != nil {
 		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
 	read, err := loader.LoadFiles(files)
@@ -98,7 +98,7 @@ func (c *Charts) load(d target.Deployment) (*chart.Chart, style, error) {
 // copyChart copies what Helm and templates can change of a chart while it renders:
 // metadata, values and the tree of dependencies. Files are shared, as nothing ever
 // changes them.
-func copyChart(original *chart.Chart) *chart.Chart {
+func copyChart(original *helmchart.Chart) *helmchart.Chart {
 	copied := *original
 	if original.Metadata != nil {
 		metadata := *original.Metadata
@@ -168,13 +168,9 @@ func chartAt(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
 	return below, nil
 }
 
-// unpack reads a packed chart. Helm bounds the size of what it unpacks to, and not how many
-// files that are.
+// unpack reads a packed chart.
 func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error) {
-	if err := (&unpacking{limits: defaultLimits(), packed: int64(len(file.Content))}).count(file.Content, 0); err != nil {
-		return nil, &ChartError{Bundle: bundleName, Err: fmt.Errorf("unpacking %s: %w", file.Name, err)}
-	}
-	files, err := loader.LoadArchiveFiles(bytes.NewReader(file.Content))
+	files, err := chart.Unpack(file.Content)
 	if err != nil {
 		return nil, &ChartError{Bundle: bundleName, Err: fmt.Errorf("unpacking %s: %w", file.Name, err)}
 	}
@@ -242,8 +238,8 @@ func (c *Charts) kustomize(b *bundle.Bundle, dir string, rendered []byte) ([]byt
 // generatedChart is a chart without templates, for objects that no chart renders.
 // content is what its version is made from.
 func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, error) {
-	metadata, err := yaml.Marshal(chart.Metadata{
-		APIVersion:  chart.APIVersionV2,
+	metadata, err := yaml.Marshal(helmchart.Metadata{
+		APIVersion:  helmchart.APIVersionV2,
 		Name:        b.Name,
 		Version:     rawVersion(content),
 		Description: "Manifests of the bundle " + b.Name,

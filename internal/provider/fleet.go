@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
@@ -36,7 +37,7 @@ type settings struct {
 	groupsUnknown      bool
 	credentials        map[string]git.Credentials
 	credentialsUnknown bool
-	registries         map[string]helm.Registry
+	registries         map[string]chart.Registry
 	registriesUnknown  bool
 }
 
@@ -45,8 +46,8 @@ type settings struct {
 type fleet struct {
 	settings
 	charts  *helm.Charts
-	fetcher *helm.Fetcher
-	public  *helm.Fetcher // Without credentials.
+	fetcher *chart.Fetcher
+	public  *chart.Fetcher // Without credentials.
 	git     *git.Client
 	source  *source.Store
 	engine  *deploy.Engine
@@ -79,11 +80,11 @@ type member struct {
 }
 
 func newFleet(s settings) (*fleet, error) {
-	fetcher, err := helm.NewFetcher(helm.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
 	}
-	public, err := helm.NewFetcher(helm.FetchConfig{Registries: withoutCredentials(s.registries), RegistriesUnknown: s.registriesUnknown})
+	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials(s.registries), RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +96,8 @@ func newFleet(s settings) (*fleet, error) {
 }
 
 // withoutCredentials keeps what says how to reach registries, and not as whom.
-func withoutCredentials(registries map[string]helm.Registry) map[string]helm.Registry {
-	public := make(map[string]helm.Registry, len(registries))
+func withoutCredentials(registries map[string]chart.Registry) map[string]chart.Registry {
+	public := make(map[string]chart.Registry, len(registries))
 	for prefix, registry := range registries {
 		registry.Username, registry.Password, registry.Token = "", "", ""
 		public[prefix] = registry

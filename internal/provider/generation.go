@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -106,7 +106,7 @@ func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *di
 func needsUnknown(err error) bool {
 	var (
 		repository *git.UnknownCredentialsError
-		registry   *helm.UnknownRegistryError
+		registry   *chart.UnknownRegistryError
 	)
 	return errors.As(err, &repository) || errors.As(err, &registry)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -311,16 +311,16 @@ func gitHubAppOf(ctx context.Context, value types.Object, diags *diag.Diagnostic
 	}
 }
 
-func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]helm.Registry {
-	found := map[string]helm.Registry{}
+func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostics) map[string]chart.Registry {
+	found := map[string]chart.Registry{}
 	for prefix, value := range entries.Elements() {
 		if isUnknownInside(ctx, value) {
-			found[prefix] = helm.Registry{Unknown: true}
+			found[prefix] = chart.Registry{Unknown: true}
 			continue
 		}
 		var model registryModel
 		diags.Append(as(ctx, value, &model)...)
-		found[prefix] = helm.Registry{
+		found[prefix] = chart.Registry{
 			Username:  model.Username.ValueString(),
 			Password:  model.Password.ValueString(),
 			Token:     model.Token.ValueString(),

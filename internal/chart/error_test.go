@@ -1,4 +1,4 @@
-package helm_test
+package chart_test
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 )
 
 func TestFetchErrors(t *testing.T) {
@@ -45,62 +45,62 @@ func TestFetchErrors(t *testing.T) {
 	noChart := server.AddFile("/nochart.tgz", charttest.Chart{Name: "x", Files: map[string]string{"Chart.yaml": "", "a": ""}}.Package())
 	repository, registry := server.RepositoryURL(), server.RegistryURL("acme/web")
 
-	good := func(s *charttest.Server) helm.Registry {
-		return helm.Registry{Username: username, Password: password, CABundle: s.CA()}
+	good := func(s *charttest.Server) chart.Registry {
+		return chart.Registry{Username: username, Password: password, CABundle: s.CA()}
 	}
-	wrong := func(s *charttest.Server) helm.Registry {
-		return helm.Registry{Username: username, Password: "wrong-" + password, CABundle: s.CA()}
+	wrong := func(s *charttest.Server) chart.Registry {
+		return chart.Registry{Username: username, Password: "wrong-" + password, CABundle: s.CA()}
 	}
-	anonymous := func(s *charttest.Server) helm.Registry { return helm.Registry{CABundle: s.CA()} }
-	distrustful := func(*charttest.Server) helm.Registry {
-		return helm.Registry{Username: username, Password: password}
+	anonymous := func(s *charttest.Server) chart.Registry { return chart.Registry{CABundle: s.CA()} }
+	distrustful := func(*charttest.Server) chart.Registry {
+		return chart.Registry{Username: username, Password: password}
 	}
 
 	tests := []struct {
 		name   string
 		chart  bundle.Chart
-		access func(*charttest.Server) helm.Registry // nil is good.
-		reason helm.Reason
+		access func(*charttest.Server) chart.Registry // nil is good.
+		reason chart.Reason
 		text   string
 	}{
-		{"repository, wrong password", bundle.Chart{Repo: repository, Name: "web"}, wrong, helm.Unauthorized, "registries"},
-		{"repository, no password", bundle.Chart{Repo: repository, Name: "web"}, anonymous, helm.Unauthorized, "401"},
-		{"repository, unknown authority", bundle.Chart{Repo: repository, Name: "web"}, distrustful, helm.Untrusted, "ca_bundle"},
-		{"repository that is not there", bundle.Chart{Repo: server.URL("/nowhere"), Name: "web"}, nil, helm.NotFound, "/nowhere/index.yaml"},
-		{"repository that is a page", bundle.Chart{Repo: strings.TrimSuffix(page, "/index.yaml"), Name: "web"}, nil, helm.Malformed, "no index of a Helm repository"},
-		{"repository that is a YAML bomb", bundle.Chart{Repo: strings.TrimSuffix(bomb, "/index.yaml"), Name: "web"}, nil, helm.Malformed, "excessive aliasing"},
-		{"repository without the chart", bundle.Chart{Repo: repository, Name: "api"}, nil, helm.NotFound, `no chart "api"`},
-		{"repository without the version", bundle.Chart{Repo: repository, Name: "web", Version: "^3"}, nil, helm.NotFound, `no version "^3", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
-		{"repository, bad version", bundle.Chart{Repo: repository, Name: "web", Version: "latest!"}, nil, helm.NotFound, "no range of versions"},
-		{"repository without a server", bundle.Chart{Repo: "http://" + closed, Name: "web"}, nil, helm.Failed, "refused"},
+		{"repository, wrong password", bundle.Chart{Repo: repository, Name: "web"}, wrong, chart.Unauthorized, "registries"},
+		{"repository, no password", bundle.Chart{Repo: repository, Name: "web"}, anonymous, chart.Unauthorized, "401"},
+		{"repository, unknown authority", bundle.Chart{Repo: repository, Name: "web"}, distrustful, chart.Untrusted, "ca_bundle"},
+		{"repository that is not there", bundle.Chart{Repo: server.URL("/nowhere"), Name: "web"}, nil, chart.NotFound, "/nowhere/index.yaml"},
+		{"repository that is a page", bundle.Chart{Repo: strings.TrimSuffix(page, "/index.yaml"), Name: "web"}, nil, chart.Malformed, "no index of a Helm repository"},
+		{"repository that is a YAML bomb", bundle.Chart{Repo: strings.TrimSuffix(bomb, "/index.yaml"), Name: "web"}, nil, chart.Malformed, "excessive aliasing"},
+		{"repository without the chart", bundle.Chart{Repo: repository, Name: "api"}, nil, chart.NotFound, `no chart "api"`},
+		{"repository without the version", bundle.Chart{Repo: repository, Name: "web", Version: "^3"}, nil, chart.NotFound, `no version "^3", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
+		{"repository, bad version", bundle.Chart{Repo: repository, Name: "web", Version: "latest!"}, nil, chart.NotFound, "no range of versions"},
+		{"repository without a server", bundle.Chart{Repo: "http://" + closed, Name: "web"}, nil, chart.Failed, "refused"},
 
-		{"registry, wrong password", bundle.Chart{Repo: registry}, wrong, helm.Unauthorized, "registries"},
-		{"registry, no password", bundle.Chart{Repo: registry}, anonymous, helm.Unauthorized, "registries"},
-		{"registry with tokens, wrong password", bundle.Chart{Repo: bearer.RegistryURL("acme/web")}, wrong, helm.Unauthorized, "401"},
-		{"registry with tokens, no password", bundle.Chart{Repo: bearer.RegistryURL("acme/web"), Version: "1.0.0"}, anonymous, helm.Unauthorized, "401"},
-		{"registry, unknown authority", bundle.Chart{Repo: registry}, distrustful, helm.Untrusted, "ca_bundle"},
-		{"registry without the chart", bundle.Chart{Repo: server.RegistryURL("acme/nowhere")}, nil, helm.NotFound, "acme/nowhere"},
-		{"registry without the version", bundle.Chart{Repo: registry, Version: "1.0.7"}, nil, helm.NotFound, `no version "1.0.7", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
-		{"registry without a version in range", bundle.Chart{Repo: registry, Version: "^3"}, nil, helm.NotFound, `no version "^3"`},
-		{"registry with an image", bundle.Chart{Repo: server.RegistryURL("acme/image"), Version: "1.0.0"}, nil, helm.Malformed, "no Helm chart"},
-		{"registry, two versions", bundle.Chart{Repo: registry + ":1.0.0", Version: "1.1.0"}, nil, helm.NotFound, `"1.1.0"`},
-		{"registry, bad address", bundle.Chart{Repo: "oci://UPPER/ CASE"}, nil, helm.Malformed, "not the address"},
-		{"registry without a server", bundle.Chart{Repo: "oci://" + closed + "/web"}, nil, helm.Failed, "refused"},
-		{"registry breaks off", bundle.Chart{Repo: brokenIn("cut", charttest.Truncate)}, nil, helm.Truncated, ""},
-		{"registry corrupts", bundle.Chart{Repo: brokenIn("bent", charttest.Corrupt)}, nil, helm.Mismatch, "sha256"},
-		{"registry hangs", bundle.Chart{Repo: brokenIn("slow", charttest.Hang)}, nil, helm.Stalled, short.String()},
-		{"registry is down", bundle.Chart{Repo: brokenIn("down", charttest.Fail)}, nil, helm.Failed, "503"},
+		{"registry, wrong password", bundle.Chart{Repo: registry}, wrong, chart.Unauthorized, "registries"},
+		{"registry, no password", bundle.Chart{Repo: registry}, anonymous, chart.Unauthorized, "registries"},
+		{"registry with tokens, wrong password", bundle.Chart{Repo: bearer.RegistryURL("acme/web")}, wrong, chart.Unauthorized, "401"},
+		{"registry with tokens, no password", bundle.Chart{Repo: bearer.RegistryURL("acme/web"), Version: "1.0.0"}, anonymous, chart.Unauthorized, "401"},
+		{"registry, unknown authority", bundle.Chart{Repo: registry}, distrustful, chart.Untrusted, "ca_bundle"},
+		{"registry without the chart", bundle.Chart{Repo: server.RegistryURL("acme/nowhere")}, nil, chart.NotFound, "acme/nowhere"},
+		{"registry without the version", bundle.Chart{Repo: registry, Version: "1.0.7"}, nil, chart.NotFound, `no version "1.0.7", but 2.0.0-rc.1, 1.1.0, 1.0.0`},
+		{"registry without a version in range", bundle.Chart{Repo: registry, Version: "^3"}, nil, chart.NotFound, `no version "^3"`},
+		{"registry with an image", bundle.Chart{Repo: server.RegistryURL("acme/image"), Version: "1.0.0"}, nil, chart.Malformed, "no Helm chart"},
+		{"registry, two versions", bundle.Chart{Repo: registry + ":1.0.0", Version: "1.1.0"}, nil, chart.NotFound, `"1.1.0"`},
+		{"registry, bad address", bundle.Chart{Repo: "oci://UPPER/ CASE"}, nil, chart.Malformed, "not the address"},
+		{"registry without a server", bundle.Chart{Repo: "oci://" + closed + "/web"}, nil, chart.Failed, "refused"},
+		{"registry breaks off", bundle.Chart{Repo: brokenIn("cut", charttest.Truncate)}, nil, chart.Truncated, ""},
+		{"registry corrupts", bundle.Chart{Repo: brokenIn("bent", charttest.Corrupt)}, nil, chart.Mismatch, "sha256"},
+		{"registry hangs", bundle.Chart{Repo: brokenIn("slow", charttest.Hang)}, nil, chart.Stalled, short.String()},
+		{"registry is down", bundle.Chart{Repo: brokenIn("down", charttest.Fail)}, nil, chart.Failed, "503"},
 
-		{"archive, wrong password", bundle.Chart{Name: server.AddFile("/web.tgz", nil)}, wrong, helm.Unauthorized, "registries"},
-		{"archive, unknown authority", bundle.Chart{Name: server.URL("/web.tgz")}, distrustful, helm.Untrusted, "ca_bundle"},
-		{"archive that is not there", bundle.Chart{Name: server.URL("/nowhere.tgz")}, nil, helm.NotFound, "404"},
-		{"archive breaks off", bundle.Chart{Name: broken("cut", charttest.Truncate)}, nil, helm.Truncated, ""},
-		{"archive hangs", bundle.Chart{Name: broken("slow", charttest.Hang)}, nil, helm.Stalled, short.String()},
-		{"archive hangs silently", bundle.Chart{Name: broken("silent", charttest.HangSilently)}, nil, helm.Stalled, short.String()},
-		{"archive is corrupt", bundle.Chart{Name: broken("bent", charttest.Corrupt)}, nil, helm.Malformed, "unpacking"},
-		{"archive of another sum", bundle.Chart{Name: server.AddFile("/sum.tgz", web("1.0.0").Package()) + "?checksum=md5:" + strings.Repeat("0", 32)}, nil, helm.Mismatch, "md5 is"},
-		{"archive that is a page", bundle.Chart{Name: server.AddFile("/page.tgz", []byte("<html><body>Welcome</body></html>"))}, nil, helm.Malformed, "gzip"},
-		{"archive without a chart", bundle.Chart{Name: noChart + "//y"}, nil, helm.Malformed, "Chart.yaml"},
+		{"archive, wrong password", bundle.Chart{Name: server.AddFile("/web.tgz", nil)}, wrong, chart.Unauthorized, "registries"},
+		{"archive, unknown authority", bundle.Chart{Name: server.URL("/web.tgz")}, distrustful, chart.Untrusted, "ca_bundle"},
+		{"archive that is not there", bundle.Chart{Name: server.URL("/nowhere.tgz")}, nil, chart.NotFound, "404"},
+		{"archive breaks off", bundle.Chart{Name: broken("cut", charttest.Truncate)}, nil, chart.Truncated, ""},
+		{"archive hangs", bundle.Chart{Name: broken("slow", charttest.Hang)}, nil, chart.Stalled, short.String()},
+		{"archive hangs silently", bundle.Chart{Name: broken("silent", charttest.HangSilently)}, nil, chart.Stalled, short.String()},
+		{"archive is corrupt", bundle.Chart{Name: broken("bent", charttest.Corrupt)}, nil, chart.Malformed, "unpacking"},
+		{"archive of another sum", bundle.Chart{Name: server.AddFile("/sum.tgz", web("1.0.0").Package()) + "?checksum=md5:" + strings.Repeat("0", 32)}, nil, chart.Mismatch, "md5 is"},
+		{"archive that is a page", bundle.Chart{Name: server.AddFile("/page.tgz", []byte("<html><body>Welcome</body></html>"))}, nil, chart.Malformed, "gzip"},
+		{"archive without a chart", bundle.Chart{Name: noChart + "//y"}, nil, chart.Malformed, "Chart.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,15 +109,15 @@ func TestFetchErrors(t *testing.T) {
 				tt.access = good
 			}
 			var stall time.Duration
-			if tt.reason == helm.Stalled { // Elsewhere a busy machine is not to be taken for a silent server.
+			if tt.reason == chart.Stalled { // Elsewhere a busy machine is not to be taken for a silent server.
 				stall = short
 			}
-			fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: stall, Registries: map[string]helm.Registry{
+			fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: stall, Registries: map[string]chart.Registry{
 				server.URL("/"): tt.access(server), server.RegistryURL(""): tt.access(server), bearer.RegistryURL(""): tt.access(bearer),
 				"oci://" + closed: {PlainHTTP: true},
 			}})
 			_, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{})
-			failed, ok := errors.AsType[*helm.FetchError](err)
+			failed, ok := errors.AsType[*chart.FetchError](err)
 			if !ok || failed.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("Fetch: %T %v\nwant reason %q and %q in it", err, err, tt.reason, tt.text)
 			}
@@ -190,10 +190,10 @@ func TestFetchChanged(t *testing.T) {
 		t.Errorf("not what was planned, but %+v (-want +got):\n%s", pin, diff)
 	}
 	server.DeleteManifest("acme/web", pins[1].Reference)
-	for i, chart := range charts {
-		_, _, err := newFetcher(t, server).Fetch(t.Context(), chart, pins[i])
-		if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.Changed {
-			t.Errorf("%+v: %v, want %q", chart, err, helm.Changed)
+	for i, wanted := range charts {
+		_, _, err := newFetcher(t, server).Fetch(t.Context(), wanted, pins[i])
+		if failed, ok := errors.AsType[*chart.FetchError](err); !ok || failed.Reason != chart.Changed {
+			t.Errorf("%+v: %v, want %q", wanted, err, chart.Changed)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestFetchRemembersFailures(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{})
 	server.Break(charttest.IndexPath, charttest.HangSilently)
-	fetcher := newFetcherWith(t, helm.FetchConfig{StallTimeout: 100 * time.Millisecond})
+	fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: 100 * time.Millisecond})
 	for i := range 50 {
 		chart := bundle.Chart{Repo: server.RepositoryURL(), Name: fmt.Sprint("web", i)}
 		if _, _, err := fetcher.Fetch(t.Context(), chart, bundle.Pin{}); err == nil {
@@ -220,7 +220,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	other := charttest.New(t, charttest.Options{})
 	other.AddFile("/web.tgz", web("1.0.0").Package())
 	other.AddChart(web("1.0.0"))
-	registry := helm.Registry{Username: username, Password: password, PlainHTTP: true}
+	registry := chart.Registry{Username: username, Password: password, PlainHTTP: true}
 	blob := own.PushChart("acme/web", web("1.0.0"))
 	own.Redirect(blob, other.AddFile("/storage", web("1.0.0").Package()))
 
@@ -242,7 +242,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{tt.prefix: registry}})
+			fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{tt.prefix: registry}})
 			if _, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{}); err != nil && !strings.Contains(err.Error(), "404") {
 				t.Error(err)
 			}
@@ -271,7 +271,7 @@ func TestLongestPrefixCounts(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{})
 	server.AddChart(web("1.0.0"))
-	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{
+	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{
 		server.URL(""):                    {Token: "host"},
 		server.URL("/charts/"):            {Username: "u", Password: "p"},
 		server.URL("/charts/web"):         {Token: "no part of the path"},
@@ -290,7 +290,7 @@ func TestTokenOfARegistry(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{Username: "token", Password: "t0ken"})
 	server.PushChart("acme/web", web("1.0.0"))
-	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{server.RegistryURL("acme"): {Token: "t0ken", PlainHTTP: true}}})
+	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL("acme"): {Token: "t0ken", PlainHTTP: true}}})
 	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RegistryURL("acme/web")}, bundle.Pin{}); err != nil {
 		t.Error(err)
 	}
@@ -302,7 +302,7 @@ func TestRedirectOutOfTLS(t *testing.T) {
 	plain := charttest.New(t, charttest.Options{})
 	url := server.Redirect("/moved.tgz", plain.AddFile("/web.tgz", web("1.0.0").Package()))
 	_, _, err := newFetcher(t, server).Fetch(t.Context(), bundle.Chart{Name: url}, bundle.Pin{})
-	if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.Failed || plain.Requests("/") > 0 {
+	if failed, ok := errors.AsType[*chart.FetchError](err); !ok || failed.Reason != chart.Failed || plain.Requests("/") > 0 {
 		t.Errorf("Fetch: %v, %d requests", err, plain.Requests("/"))
 	}
 }
@@ -311,7 +311,7 @@ func TestInsecure(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{TLS: true})
 	server.AddChart(web("1.0.0"))
-	fetcher := newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{server.URL("/"): {Insecure: true}}})
+	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.URL("/"): {Insecure: true}}})
 	if _, _, err := fetcher.Fetch(t.Context(), bundle.Chart{Repo: server.RepositoryURL(), Name: "web"}, bundle.Pin{}); err != nil {
 		t.Error(err)
 	}
@@ -322,7 +322,7 @@ func TestErrorsHideWhatIsInURLs(t *testing.T) {
 	server := charttest.New(t, charttest.Options{})
 	for _, path := range []string{"/a.tgz?archive=tgz&signature=s3cret", "/b.tgz"} {
 		address := strings.Replace(server.URL(path), "http://", "http://user:s3cret@", 1)
-		_, _, err := newFetcherWith(t, helm.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Name: address}, bundle.Pin{})
+		_, _, err := newFetcherWith(t, chart.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Name: address}, bundle.Pin{})
 		if err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("Fetch: %v", err)
 		}
@@ -333,20 +333,20 @@ func TestNewFetcherErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, prefix string
-		registry     helm.Registry
+		registry     chart.Registry
 	}{
-		{"no scheme", "ghcr.io/acme", helm.Registry{}},
-		{"another scheme", "ssh://ghcr.io", helm.Registry{}},
-		{"user", "https://user:s3cret@charts.example.com", helm.Registry{}},
-		{"no host", "oci:///acme", helm.Registry{}},
-		{"certificate", "https://charts.example.com", helm.Registry{CABundle: []byte("no PEM")}},
-		{"token and password", "https://charts.example.com", helm.Registry{Token: "a", Password: "b"}},
+		{"no scheme", "ghcr.io/acme", chart.Registry{}},
+		{"another scheme", "ssh://ghcr.io", chart.Registry{}},
+		{"user", "https://user:s3cret@charts.example.com", chart.Registry{}},
+		{"no host", "oci:///acme", chart.Registry{}},
+		{"certificate", "https://charts.example.com", chart.Registry{CABundle: []byte("no PEM")}},
+		{"token and password", "https://charts.example.com", chart.Registry{Token: "a", Password: "b"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := helm.NewFetcher(helm.FetchConfig{Registries: map[string]helm.Registry{tt.prefix: tt.registry}})
-			if wrong, ok := errors.AsType[*helm.RegistryError](err); !ok || strings.Contains(wrong.Error(), "s3cret") {
+			_, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{tt.prefix: tt.registry}})
+			if wrong, ok := errors.AsType[*chart.RegistryError](err); !ok || strings.Contains(wrong.Error(), "s3cret") {
 				t.Errorf("NewFetcher: %v, want a *RegistryError", err)
 			}
 		})
@@ -357,8 +357,8 @@ func TestFetchRefusesLargeDownloads(t *testing.T) {
 	t.Parallel()
 	server := charttest.New(t, charttest.Options{})
 	server.AddFile("/large/index.yaml", bytes.Repeat([]byte("# padding\n"), 4<<20))
-	_, _, err := newFetcherWith(t, helm.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Repo: server.URL("/large"), Name: "web"}, bundle.Pin{})
-	if failed, ok := errors.AsType[*helm.FetchError](err); !ok || failed.Reason != helm.TooLarge {
-		t.Errorf("Fetch: %v, want %q", err, helm.TooLarge)
+	_, _, err := newFetcherWith(t, chart.FetchConfig{}).Fetch(t.Context(), bundle.Chart{Repo: server.URL("/large"), Name: "web"}, bundle.Pin{})
+	if failed, ok := errors.AsType[*chart.FetchError](err); !ok || failed.Reason != chart.TooLarge {
+		t.Errorf("Fetch: %v, want %q", err, chart.TooLarge)
 	}
 }

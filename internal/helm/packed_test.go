@@ -1,4 +1,4 @@
-package helm
+package helm_test
 
 import (
 	"archive/tar"
@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -81,8 +83,8 @@ func TestPackedChartsAreBounded(t *testing.T) {
 				if place == "as the chart" {
 					d.Options.Helm = &fleetyaml.Helm{Chart: "web.tgz"}
 				}
-				_, _, err := (&Charts{}).load(d)
-				if _, refused := errors.AsType[*ArchiveError](err); refused != test.refused {
+				_, _, err := (&helm.Charts{}).Describe(d)
+				if _, refused := errors.AsType[*chart.ArchiveError](err); refused != test.refused {
 					t.Errorf("error = %.300v", err)
 				}
 			})

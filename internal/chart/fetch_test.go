@@ -1,4 +1,4 @@
-package helm_test
+package chart_test
 
 import (
 	"archive/zip"
@@ -19,8 +19,8 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 )
 
 const (
@@ -34,18 +34,18 @@ func locked() charttest.Options {
 }
 
 // newFetcher trusts a server and has the credentials for it.
-func newFetcher(t *testing.T, server *charttest.Server) *helm.Fetcher {
+func newFetcher(t *testing.T, server *charttest.Server) *chart.Fetcher {
 	t.Helper()
-	registry := helm.Registry{Username: username, Password: password, CABundle: server.CA(), PlainHTTP: server.CA() == nil}
-	return newFetcherWith(t, helm.FetchConfig{Registries: map[string]helm.Registry{
+	registry := chart.Registry{Username: username, Password: password, CABundle: server.CA(), PlainHTTP: server.CA() == nil}
+	return newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{
 		server.URL("/"):        registry,
 		server.RegistryURL(""): registry,
 	}})
 }
 
-func newFetcherWith(t *testing.T, config helm.FetchConfig) *helm.Fetcher {
+func newFetcherWith(t *testing.T, config chart.FetchConfig) *chart.Fetcher {
 	t.Helper()
-	fetcher, err := helm.NewFetcher(config)
+	fetcher, err := chart.NewFetcher(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package helm_test
+package chart_test
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"helm.sh/helm/v3/pkg/getter"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 )
 
 func library(name, version string) charttest.Chart {
@@ -198,19 +198,19 @@ func TestDependenciesErrors(t *testing.T) {
 	tests := []struct {
 		name       string
 		dependency string
-		reason     helm.Reason
+		reason     chart.Reason
 		text       string
 	}{
-		{"alias", `{name: redis, version: "1", repository: "@stable"}`, helm.Malformed, "write the repository's URL"},
-		{"another alias", `{name: redis, version: "1", repository: "alias:stable"}`, helm.Malformed, "write the repository's URL"},
-		{"nowhere", `{name: redis, version: "1"}`, helm.NotFound, "names no repository"},
-		{"outside", `{name: redis, version: "1", repository: "file://../redis"}`, helm.NotFound, "nothing outside"},
-		{"absolute", `{name: redis, version: "1", repository: "file:///redis"}`, helm.NotFound, "nothing outside"},
-		{"itself", `{name: redis, version: "1", repository: "file://."}`, helm.Malformed, "lies in the folder"},
-		{"beside, another version", `{name: common, version: "^2", repository: "file://common"}`, helm.NotFound, `no version "^2", but 1.0.0`},
-		{"no such version", fmt.Sprintf("{name: redis, version: ^2, repository: %q}", server.RepositoryURL()), helm.NotFound, `no version "^2", but 1.0.0`},
-		{"no such chart", fmt.Sprintf("{name: mongo, version: ^2, repository: %q}", server.RepositoryURL()), helm.NotFound, `no chart "mongo"`},
-		{"no YAML", "{", helm.Malformed, "Chart.yaml"},
+		{"alias", `{name: redis, version: "1", repository: "@stable"}`, chart.Malformed, "write the repository's URL"},
+		{"another alias", `{name: redis, version: "1", repository: "alias:stable"}`, chart.Malformed, "write the repository's URL"},
+		{"nowhere", `{name: redis, version: "1"}`, chart.NotFound, "names no repository"},
+		{"outside", `{name: redis, version: "1", repository: "file://../redis"}`, chart.NotFound, "nothing outside"},
+		{"absolute", `{name: redis, version: "1", repository: "file:///redis"}`, chart.NotFound, "nothing outside"},
+		{"itself", `{name: redis, version: "1", repository: "file://."}`, chart.Malformed, "lies in the folder"},
+		{"beside, another version", `{name: common, version: "^2", repository: "file://common"}`, chart.NotFound, `no version "^2", but 1.0.0`},
+		{"no such version", fmt.Sprintf("{name: redis, version: ^2, repository: %q}", server.RepositoryURL()), chart.NotFound, `no version "^2", but 1.0.0`},
+		{"no such chart", fmt.Sprintf("{name: mongo, version: ^2, repository: %q}", server.RepositoryURL()), chart.NotFound, `no chart "mongo"`},
+		{"no YAML", "{", chart.Malformed, "Chart.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestDependenciesErrors(t *testing.T) {
 				"common/Chart.yaml": metadataOf("common", "1.0.0"), "redis/Chart.yaml": metadataOf("redis", "1.0.0"),
 			})
 			_, _, err := newFetcher(t, server).Dependencies(t.Context(), files, ".", bundle.Pin{})
-			failed, ok := errors.AsType[*helm.FetchError](err)
+			failed, ok := errors.AsType[*chart.FetchError](err)
 			if !ok || failed.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("Dependencies: %v, want %q and %q in it", err, tt.reason, tt.text)
 			}

@@ -1,4 +1,4 @@
-package helm
+package chart
 
 import (
 	"archive/tar"
@@ -411,7 +411,7 @@ func (u *unpacking) chart() ([]bundle.File, error) {
 	if !u.isThere(chartutil.ChartfileName) {
 		files = below(files, onlyFolder(files))
 	}
-	if !hasFile(files, chartutil.ChartfileName) {
+	if _, isChart := contentOf(files, chartutil.ChartfileName); !isChart {
 		return nil, &ArchiveError{Err: errNoChart}
 	}
 	return files, nil

@@ -1,4 +1,6 @@
-package helm
+// Package chart fetches Helm charts from repositories, registries and archives, with their
+// dependencies, and unpacks them within limits. It needs no cluster.
+package chart
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package helm
+package chart
 
 import (
 	"archive/tar"
@@ -19,10 +19,19 @@ const maxNesting = 8
 
 var errNesting = fmt.Errorf("packed charts are in it more than %d levels deep", maxNesting)
 
+// unpackChart returns the files of a packed chart. Helm bounds the size of what it unpacks to,
+// and not how many files that are. The error is an *ArchiveError or one of Helm's.
+func Unpack(packed []byte) ([]*loader.BufferedFile, error) {
+	if err := (&unpacking{limits: defaultLimits(), packed: int64(len(packed))}).count(packed, 0); err != nil {
+		return nil, err
+	}
+	return loader.LoadArchiveFiles(bytes.NewReader(packed))
+}
+
 // checkPacked adds up what the packed charts among files, and those in them, unpack to.
 // Helm bounds each by itself (pkg/chart/loader/archive.go), and not how many there are. The
 // error is an *ArchiveError.
-func checkPacked(files []*loader.BufferedFile) error {
+func CheckPacked(files []*loader.BufferedFile) error {
 	u := &unpacking{limits: defaultLimits()}
 	for _, file := range files {
 		if isPackedChart(file.Name) {

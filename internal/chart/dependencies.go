@@ -1,4 +1,4 @@
-package helm
+package chart
 
 import (
 	"bytes"
@@ -246,7 +246,7 @@ func isVendored(files []bundle.File, folder string, d *chart.Dependency) bool {
 			var metadata chart.Metadata
 			return yaml.Unmarshal(file.Content, &metadata) == nil && metadata.Name == d.Name
 		case below == "" && strings.HasPrefix(base, d.Name+"-") && path.Ext(base) == ".tgz":
-			if checkPacked([]*loader.BufferedFile{{Name: file.Name, Data: file.Content}}) != nil {
+			if CheckPacked([]*loader.BufferedFile{{Name: file.Name, Data: file.Content}}) != nil {
 				return false
 			}
 			packed, err := loader.LoadArchive(bytes.NewReader(file.Content))
