@@ -8,8 +8,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -29,16 +29,16 @@ func classOf(err error) string {
 		{"kustomize-error", is[*kustomize.Error]},
 		{"kustomize-error", is[*bundle.NoKustomizationError]},
 		{"release-name-error", is[*target.ReleaseNameError]},
-		{"release-name-error", is[*helm.ReleaseNameError]},
+		{"release-name-error", is[*render.ReleaseNameError]},
 		{"non-hermetic-error", is[*target.NonHermeticError]},
 		{"template-error", is[*target.TemplateError]},
-		{"schema-error", is[*helm.SchemaError]},
-		{"kube-version-error", is[*helm.KubeVersionError]},
-		{"overlay-error", is[*helm.OverlayError]},
-		{"render-error", is[*helm.TemplateError]},
-		{"render-error", is[*helm.ManifestError]},
-		{"chart-error", is[*helm.ChartError]},
-		{"cluster-scoped-error", is[*helm.ClusterScopedError]}, // Fleet's offline renderer has none.
+		{"schema-error", is[*render.SchemaError]},
+		{"kube-version-error", is[*render.KubeVersionError]},
+		{"overlay-error", is[*render.OverlayError]},
+		{"render-error", is[*render.TemplateError]},
+		{"render-error", is[*render.ManifestError]},
+		{"chart-error", is[*render.ChartError]},
+		{"cluster-scoped-error", is[*render.ClusterScopedError]}, // Fleet's offline renderer has none.
 	} {
 		if class.is(err) {
 			return class.name

@@ -15,9 +15,9 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -287,7 +287,7 @@ func (m *made) showCluster(t *testing.T, b *bundle.Bundle, cluster, what string)
 		}
 		return inYAML(t, d.Options.Helm.Values)
 	}
-	charts := &helm.Charts{Kustomize: kustomize.Build}
+	charts := &render.Charts{Kustomize: kustomize.Build}
 	manifest, hooks, err := charts.Template(d, kubeVersion)
 	switch {
 	case err != nil:

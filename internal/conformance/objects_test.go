@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -33,7 +33,7 @@ func (c *corpus) compareClusters(t *testing.T, r recording, want recordedBundle,
 		return nil
 	}
 	result := c.deployments(t, r, b)
-	charts := &helm.Charts{Kustomize: kustomize.Build}
+	charts := &render.Charts{Kustomize: kustomize.Build}
 	var findings []finding
 	for _, d := range result.Deployments {
 		if r.Outcome == "ok" && want.Clusters[d.Cluster] == "" {
@@ -58,7 +58,7 @@ func judgeClass(want string, err error) (verdict, string) {
 	return equal, ""
 }
 
-func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, charts *helm.Charts, d target.Deployment) finding {
+func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, charts *render.Charts, d target.Deployment) finding {
 	t.Helper()
 
 	f := finding{what: r.ID + " " + want.Name + " " + d.Cluster}
@@ -116,7 +116,7 @@ func (c *corpus) judgeRenderError(t *testing.T, r recording, want recordedBundle
 	class := want.Clusters[d.Cluster]
 	switch {
 	// On a cluster Fleet refuses these too; its offline renderer cannot know.
-	case is[*helm.ClusterScopedError](err) && class == "ok" && c.hasClusterScoped(t, r, want, d.Cluster):
+	case is[*render.ClusterScopedError](err) && class == "ok" && c.hasClusterScoped(t, r, want, d.Cluster):
 		return equal, ""
 	// Open, and decided: no silent turn to plain manifests.
 	case is[*bundle.NoKustomizationError](err) && r.ID == "cases__kustomize-targets":

@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -48,7 +49,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := helm.New(client, client, &helm.Charts{})
+	cluster := helm.New(client, client, &render.Charts{}, &helm.RecordCache{})
 	unavailable := faulttest.Fault{Status: http.StatusServiceUnavailable}
 	proxy.Set(func(*http.Request) faulttest.Fault { return unavailable })
 	observed := release.Observed{Release: "db", Namespace: namespace, Revision: 1}

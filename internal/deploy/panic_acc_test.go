@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -54,13 +55,13 @@ func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]
 }
 
 func genuineClusters(env *testenv.Env) deploy.Clusters {
-	charts := &helm.Charts{}
+	charts := &render.Charts{}
 	return func(name string) (deploy.Cluster, error) {
 		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name})
 		if err != nil {
 			return nil, err
 		}
-		return genuine{Client: helm.New(client, client, charts), kube: client}, nil
+		return genuine{Client: helm.New(client, client, charts, &helm.RecordCache{}), kube: client}, nil
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestAccLargestRelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "largest")
-	charts := &helm.Charts{}
+	charts := &render.Charts{}
 	// Random digits do not compress below half their length.
 	release := func(size int) target.Deployment {
 		noise := make([]byte, size/2)
@@ -38,7 +38,7 @@ func TestAccLargestRelease(t *testing.T) {
 	}
 	planned := func(size int) (fits bool) {
 		_, err := charts.Render(release(size))
-		tooLarge, isTooLarge := errors.AsType[*helm.TooLargeError](err)
+		tooLarge, isTooLarge := errors.AsType[*render.TooLargeError](err)
 		if err != nil && !isTooLarge {
 			t.Fatal(err)
 		}

@@ -20,9 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -39,7 +39,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		}
 	}
 	if d.Capabilities != nil {
-		op.config.Capabilities = capabilitiesOf(*d.Capabilities)
+		op.config.Capabilities = render.Capabilities(*d.Capabilities)
 	}
 	op.client.ignore = release.RulesOf(d.Options).Ignore
 	op.client.release = release.Key(d.Namespace, d.Release)
@@ -47,7 +47,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if w.Known != nil {
 		op.client.within = w.Known.TargetNamespace
 	}
-	if w.Turn != nil && !helmOptions(d).Atomic { // What is atomic may have all of it to write again.
+	if w.Turn != nil && !d.HelmOptions().Atomic { // What is atomic may have all of it to write again.
 		op.client.rest = w.Turn.Rest
 		op.client.resume = func() error { return w.Turn.Resume(ctx) }
 	}
@@ -112,11 +112,11 @@ func (c *Client) brought(written release.Written, err error) (release.Written, e
 
 // install makes the first revision of a release.
 func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.chart(op, d, place{revision: 1})
+	loaded, err := c.chart(op, d, render.Environment{Revision: 1})
 	if err != nil {
 		return release.Written{}, op.redactor.redact(err)
 	}
-	options := helmOptions(d)
+	options := d.HelmOptions()
 	install := action.NewInstall(op.config)
 	install.ReleaseName = d.Release
 	install.Namespace = d.Namespace
@@ -138,7 +138,7 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	if !takes && (w.Known == nil || len(w.Former) > 0) {
 		op.records.before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
 	}
-	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, values(d))
+	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, render.Values(d))
 	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
 		return release.Written{}, &release.ChangedError{Release: d.Release, Namespace: d.Namespace}
 	}
@@ -192,11 +192,11 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 
 // upgrade makes the next revision of a release.
 func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.chart(op, d, place{revision: w.Mark.Revision, upgrade: true})
+	loaded, err := c.chart(op, d, render.Environment{Revision: w.Mark.Revision, Upgrade: true})
 	if err != nil {
 		return release.Written{}, op.redactor.redact(err)
 	}
-	options := helmOptions(d)
+	options := d.HelmOptions()
 	upgrade := action.NewUpgrade(op.config)
 	upgrade.Namespace = d.Namespace
 	upgrade.Wait = w.Wait
@@ -229,7 +229,7 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 			return unsafe
 		}
 	}
-	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, values(d))
+	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, render.Values(d))
 	if err != nil {
 		err = op.explain("upgrading", d, err)
 		if unsafe != nil && !errors.Is(err, unsafe) {
@@ -281,16 +281,16 @@ func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, 
 }
 
 // chart makes the chart of a deployment for this cluster.
-func (c *Client) chart(op *operation, d target.Deployment, p place) (*chart.Chart, error) {
-	p.capabilities = op.config.Capabilities
+func (c *Client) chart(op *operation, d target.Deployment, p render.Environment) (*chart.Chart, error) {
+	p.Capabilities = op.config.Capabilities
 	var err error
-	if p.config, err = c.getter.ToRESTConfig(); err != nil {
+	if p.Config, err = c.getter.ToRESTConfig(); err != nil {
 		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
 	}
-	if p.mapper, err = c.getter.ToRESTMapper(); err != nil {
+	if p.Mapper, err = c.getter.ToRESTMapper(); err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	return c.charts.chart(d, p)
+	return c.charts.Chart(d, p)
 }
 
 // explain prefers the error of a wait, which Helm keeps as text only.
@@ -339,7 +339,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 		Content: recordOf(record).content(),
 	}
 	if !w.Wait {
-		written.NotReady, err = o.look(ctx, record, helmOptions(d).WaitForJobs)
+		written.NotReady, err = o.look(ctx, record, d.HelmOptions().WaitForJobs)
 	}
 	return written, err
 }
@@ -359,11 +359,4 @@ func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs 
 // replacesDrift says whether objects that cannot be changed back are replaced.
 func replacesDrift(d target.Deployment) bool {
 	return d.Options.CorrectDrift != nil && d.Options.CorrectDrift.Force
-}
-
-func helmOptions(d target.Deployment) fleetyaml.Helm {
-	if d.Options.Helm == nil {
-		return fleetyaml.Helm{}
-	}
-	return *d.Options.Helm
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -61,7 +62,7 @@ func (o *onCluster) newClient() *helm.Client {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return helm.New(client, client, &helm.Charts{})
+	return helm.New(client, client, &render.Charts{}, &helm.RecordCache{})
 }
 
 func (o *onCluster) makeNamespace(name string) {

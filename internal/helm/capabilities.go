@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,15 +115,6 @@ func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) 
 	}, nil
 }
 
-// capabilitiesOf is what a chart is rendered with.
-func capabilitiesOf(c target.Capabilities) *chartutil.Capabilities {
-	return &chartutil.Capabilities{
-		APIVersions: slices.Clone(c.APIs),
-		KubeVersion: chartutil.KubeVersion{Version: c.Version, Major: c.Major, Minor: c.Minor},
-		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
-	}
-}
-
 // lost names API versions that were there before and are not any more.
 func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
 	var names []string
@@ -135,39 +125,4 @@ func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
 		}
 	}
 	return names
-}
-
-// watchedCapabilities tell when a template reads them by another way than their name,
-// such as a loop over everything that it is given. What it is given back is of the
-// types that Helm gives.
-type watchedCapabilities struct {
-	of   *chartutil.Capabilities
-	note func()
-}
-
-// KubeVersion is the version of Kubernetes.
-func (w watchedCapabilities) KubeVersion() *chartutil.KubeVersion {
-	w.note()
-	return &w.of.KubeVersion
-}
-
-// APIVersions are the API versions of the cluster.
-func (w watchedCapabilities) APIVersions() chartutil.VersionSet {
-	w.note()
-	return w.of.APIVersions
-}
-
-// HelmVersion is that of the SDK in this program, and no matter of the cluster.
-func (w watchedCapabilities) HelmVersion() any { return w.of.HelmVersion }
-
-// MarshalJSON is what toYaml and toJson call.
-func (w watchedCapabilities) MarshalJSON() ([]byte, error) {
-	w.note()
-	return json.Marshal(w.of)
-}
-
-// String is what printing calls.
-func (w watchedCapabilities) String() string {
-	w.note()
-	return fmt.Sprint(*w.of)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -255,6 +256,10 @@ func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
 // that it need not be read again to look at its objects.
 const keptBytes = 16 << 20
 
+// RecordCache bounds what the clients of all clusters keep of records together. The zero
+// value is ready.
+type RecordCache struct{ size atomic.Int64 }
+
 // keep keeps what a record holds until its objects are looked at.
 func (c *Client) keep(written *helmrelease.Release) {
 	kept := recordOf(written)
@@ -262,10 +267,10 @@ func (c *Client) keep(written *helmrelease.Release) {
 	key := written.Namespace + "/" + recordName(written.Name, written.Version)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.charts.kept.Add(size - c.kept[key].size())
+	c.cache.size.Add(size - c.kept[key].size())
 	c.kept[key] = kept
-	if c.charts.kept.Load() > keptBytes {
-		c.charts.kept.Add(-size)
+	if c.cache.size.Load() > keptBytes {
+		c.cache.size.Add(-size)
 		delete(c.kept, key)
 	}
 }
@@ -292,7 +297,7 @@ func (c *Client) drop(records []release.Observed) {
 	defer c.mu.Unlock()
 	for _, observed := range records {
 		key := recordKey(observed)
-		c.charts.kept.Add(-c.kept[key].size())
+		c.cache.size.Add(-c.kept[key].size())
 		delete(c.kept, key)
 	}
 }

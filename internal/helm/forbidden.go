@@ -3,13 +3,11 @@ package helm
 import (
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // refuseBuiltRecords is refuseRecords for objects as they are sent to an API server. It
@@ -23,41 +21,6 @@ func refuseBuiltRecords(objects []*resource.Info) error {
 		}
 		if err := manifest.RefuseRecord(kind.GroupKind(), object, info.Namespace); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// NotADefinitionError says that the folder crds/ of a bundle which must stay in one
-// namespace holds something else than custom resource definitions. Helm makes what is in
-// that folder as it is, in any namespace.
-type NotADefinitionError struct {
-	Kind, Name, File, Namespace string
-}
-
-func (e *NotADefinitionError) Error() string {
-	return fmt.Sprintf("%s: %s %s is no custom resource definition, but the bundle is restricted to namespace %s; "+
-		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
-}
-
-// checkCRDs looks at what Helm makes before it stores a release: what is below crds/, which
-// can be objects of any kind.
-func checkCRDs(c *chart.Chart, d target.Deployment) error {
-	for _, crd := range c.CRDObjects() {
-		objects, err := manifest.Parse(crd.File.Data)
-		if err != nil && d.Options.Namespace != "" {
-			return fmt.Errorf("reading %s: %w", crd.Filename, err)
-		}
-		if err != nil {
-			continue // An API server says what is wrong with it.
-		}
-		if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
-			return err
-		}
-		for _, object := range manifest.Flatten(objects) {
-			if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
-				return &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: crd.Filename, Namespace: d.Namespace}
-			}
 		}
 	}
 	return nil

@@ -1,6 +1,5 @@
-// Package helm is the only room that knows the Helm SDK: it makes charts of
-// bundles, renders them, and observes, installs, upgrades and uninstalls
-// releases on a cluster.
+// Package helm observes, installs, upgrades and uninstalls releases on one cluster. It is
+// the only package that uses the actions and the storage of the Helm SDK.
 package helm
 
 import (
@@ -24,6 +23,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 // fieldManager is the name under which Helm's writes stand in managedFields. By
@@ -71,7 +71,8 @@ type Client struct {
 	getter  genericclioptions.RESTClientGetter
 	factory kube.Factory
 	objects Objects
-	charts  *Charts
+	charts  *render.Charts
+	cache   *RecordCache
 
 	// asking is held by whoever asks the cluster for its capabilities. It can take its time
 	// to answer, and who waits for another's question can give up.
@@ -92,10 +93,10 @@ type Client struct {
 }
 
 // New makes a client of a cluster's connection. It dials nothing.
-func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *Charts) *Client {
+func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache) *Client {
 	setFieldManager()
 	return &Client{
-		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts,
+		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, cache: cache,
 		asking: semaphore.NewWeighted(1), seen: map[string]int{}, kept: map[string]record{},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -85,7 +86,7 @@ func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Dep
 		return d, nil
 	}
 	objects := map[target.Reference]valuesObject{}
-	values := values(d)
+	values := render.Values(d)
 	for _, source := range sources {
 		object, known := objects[source.Reference]
 		if !known {

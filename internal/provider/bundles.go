@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -111,7 +111,7 @@ func bundlesOf(elements map[string]bundleElement) types.Map {
 
 // describe makes the element of a generated bundle. The descriptor stays
 // unknown when it cannot be told before the apply.
-func describe(charts *helm.Charts, generated source.Generated, pinned bool) (bundleElement, error) {
+func describe(charts *render.Charts, generated source.Generated, pinned bool) (bundleElement, error) {
 	chart, version, err := charts.Describe(target.Deployment{Bundle: generated.Bundle, Options: generated.Bundle.Definition.Options})
 	if err != nil {
 		return bundleElement{}, err
@@ -133,7 +133,7 @@ func describe(charts *helm.Charts, generated source.Generated, pinned bool) (bun
 // the prior one, word for word, so that a commit which leaves a bundle alone
 // moves nothing downstream. changed says whether any element is another or
 // missing; lasts whether what was generated is sure to be generated again.
-func merge(charts *helm.Charts, generated []source.Generated, prior map[string]bundleElement, lasts func(source.Generated) bool, diags *diag.Diagnostics) (elements map[string]bundleElement, changed bool) {
+func merge(charts *render.Charts, generated []source.Generated, prior map[string]bundleElement, lasts func(source.Generated) bool, diags *diag.Diagnostics) (elements map[string]bundleElement, changed bool) {
 	elements = make(map[string]bundleElement, len(generated))
 	for _, made := range generated {
 		name := made.Bundle.Name

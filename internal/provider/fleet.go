@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -45,13 +46,14 @@ type settings struct {
 // are first needed.
 type fleet struct {
 	settings
-	charts  *helm.Charts
-	fetcher *chart.Fetcher
-	public  *chart.Fetcher // Without credentials.
-	git     *git.Client
-	source  *source.Store
-	engine  *deploy.Engine
-	rota    rota
+	charts      *render.Charts
+	recordCache helm.RecordCache
+	fetcher     *chart.Fetcher
+	public      *chart.Fetcher // Without credentials.
+	git         *git.Client
+	source      *source.Store
+	engine      *deploy.Engine
+	rota        rota
 
 	claims      claims
 	successions successions
@@ -88,7 +90,7 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &helm.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
+	f := &fleet{settings: s, charts: &render.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
@@ -150,7 +152,7 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 			found.err = &unusableConnectionError{name: name, err: err}
 			return
 		}
-		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts), charts: f.charts}
+		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts, &f.recordCache), charts: f.charts, recordCache: &f.recordCache}
 	})
 	return found.client, found.err
 }
@@ -178,11 +180,12 @@ func (f *fleet) facts() (known []target.Cluster, unknown []string) {
 // clusterClient joins what the helm and the kube room know of one cluster, and
 // gives errors their type.
 type clusterClient struct {
-	name   string
-	uid    string // that the cluster must have, "" for any
-	kube   *kube.Client
-	helm   *helm.Client
-	charts *helm.Charts
+	name        string
+	uid         string // that the cluster must have, "" for any
+	kube        *kube.Client
+	helm        *helm.Client
+	charts      *render.Charts
+	recordCache *helm.RecordCache
 
 	mu       sync.Mutex
 	accounts map[string]*helm.Client // by service account
@@ -320,6 +323,6 @@ func (c *clusterClient) as(serviceAccount string) (*helm.Client, error) {
 	if c.accounts == nil {
 		c.accounts = map[string]*helm.Client{}
 	}
-	c.accounts[serviceAccount] = helm.New(acting, acting, c.charts)
+	c.accounts[serviceAccount] = helm.New(acting, acting, c.charts, c.recordCache)
 	return c.accounts[serviceAccount], nil
 }

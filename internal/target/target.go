@@ -72,5 +72,13 @@ type Deployment struct {
 // Key is how a deployment is called in state and messages: "cluster/bundle".
 func (d Deployment) Key() string { return Key(d.Cluster, d.Bundle.Name) }
 
+// HelmOptions are the options for Helm, empty ones if there are none.
+func (d Deployment) HelmOptions() fleetyaml.Helm {
+	if d.Options.Helm == nil {
+		return fleetyaml.Helm{}
+	}
+	return *d.Options.Helm
+}
+
 // Key joins the names of a cluster and a bundle, neither of which holds a "/".
 func Key(cluster, bundle string) string { return cluster + "/" + bundle }

@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"fmt"
@@ -22,14 +22,15 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// place is where and when a chart is rendered.
-type place struct {
-	capabilities *chartutil.Capabilities
-	// config and mapper are nil without a cluster.
-	config   *rest.Config
-	mapper   meta.RESTMapper
-	revision int
-	upgrade  bool
+// Environment is where and when a chart is rendered.
+type Environment struct {
+	Capabilities *chartutil.Capabilities
+	// Config and Mapper are nil without a cluster.
+	Config *rest.Config
+	Mapper meta.RESTMapper
+	// Revision is that of the release, and Upgrade false for its first one.
+	Revision int
+	Upgrade  bool
 	// anyVersion says that the capabilities of the cluster are made up, so that a
 	// chart need not fit its version.
 	anyVersion bool
@@ -44,7 +45,7 @@ type rendered struct {
 
 // render makes the objects of a deployment: its chart's, put through its
 // kustomization, in the namespace that all of them must be in.
-func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
+func (c *Charts) render(d target.Deployment, p Environment) (rendered, error) {
 	loaded, made, err := c.load(d)
 	if err != nil {
 		return rendered{}, err
@@ -60,7 +61,7 @@ func (c *Charts) render(d target.Deployment, p place) (rendered, error) {
 }
 
 // assemble makes the objects of a deployment from what its templates gave.
-func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, files map[string]string, p place) (rendered, error) {
+func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, files map[string]string, p Environment) (rendered, error) {
 	objects, err := renderedObjects(d, files)
 	if err != nil {
 		return rendered{}, err
@@ -72,7 +73,7 @@ func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, 
 	}
 	if d.Options.Namespace != "" {
 		objects = manifest.Flatten(objects)
-		if err := (namespacer{namespace: d.Namespace, mapper: p.mapper}).move(objects); err != nil {
+		if err := (namespacer{namespace: d.Namespace, mapper: p.Mapper}).move(objects); err != nil {
 			return rendered{}, err
 		}
 	}
@@ -82,12 +83,12 @@ func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, 
 	return rendered{chart: loaded, objects: objects}, nil
 }
 
-// chart makes the chart that Helm installs. Where the objects of a chart are
+// Chart makes the chart that Helm installs. Where the objects of a chart are
 // changed before they are applied, it is rendered here, and what Helm gets is a
 // chart of the changed objects. Helm's own post-renderer would not do: it sees no
 // hooks, while Fleet changes them like everything else
 // (internal/helmdeployer/postrender.go).
-func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
+func (c *Charts) Chart(d target.Deployment, p Environment) (*chart.Chart, error) {
 	loaded, made, err := c.load(d)
 	if err != nil {
 		return nil, err
@@ -103,16 +104,16 @@ func (c *Charts) chart(d target.Deployment, p place) (*chart.Chart, error) {
 }
 
 // runTemplates renders a chart, with the values of the deployment.
-func runTemplates(d target.Deployment, loaded *chart.Chart, p place) (map[string]string, error) {
+func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[string]string, error) {
 	values, err := renderValues(d, loaded, p)
 	if err != nil {
 		return nil, err
 	}
 	runner := engine.Engine{}
-	if p.config != nil {
-		runner = engine.New(p.config)
+	if p.Config != nil {
+		runner = engine.New(p.Config)
 	}
-	runner.EnableDNS = !helmOptions(d).DisableDNS
+	runner.EnableDNS = !d.HelmOptions().DisableDNS
 	files, err := runner.Render(loaded, values)
 	if err != nil {
 		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
@@ -122,21 +123,21 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p place) (map[string
 
 // renderValues are what the templates of a chart are run with. Subcharts that are not
 // enabled leave the chart.
-func renderValues(d target.Deployment, loaded *chart.Chart, p place) (chartutil.Values, error) {
+func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
 		return nil, &ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
 	}
-	values := values(d)
+	values := Values(d)
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
 		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
-	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.capabilities.KubeVersion.String()) {
-		return nil, &KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.capabilities.KubeVersion.String()}
+	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.Capabilities.KubeVersion.String()) {
+		return nil, &KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.Capabilities.KubeVersion.String()}
 	}
 	options := chartutil.ReleaseOptions{
-		Name: d.Release, Namespace: d.Namespace, Revision: p.revision, IsInstall: !p.upgrade, IsUpgrade: p.upgrade,
+		Name: d.Release, Namespace: d.Namespace, Revision: p.Revision, IsInstall: !p.Upgrade, IsUpgrade: p.Upgrade,
 	}
-	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.capabilities, helmOptions(d).SkipSchemaValidation)
+	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.Capabilities, d.HelmOptions().SkipSchemaValidation)
 	if err != nil {
 		return nil, &SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}

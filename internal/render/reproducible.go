@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ type doubt struct {
 }
 
 // trace renders a deployment and notes what its templates reach.
-func (c *Charts) trace(d target.Deployment, p place) traced {
+func (c *Charts) trace(d target.Deployment, p Environment) traced {
 	result := traced{tracing: &tracing{}}
 	loaded, made, err := c.load(d)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Charts) trace(d target.Deployment, p place) traced {
 		result.err = err
 		return result
 	}
-	result.tracing, result.err = trace(loaded, values, p, !helmOptions(d).DisableDNS)
+	result.tracing, result.err = trace(loaded, values, p, !d.HelmOptions().DisableDNS)
 	if result.err != nil {
 		return result
 	}

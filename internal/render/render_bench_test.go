@@ -1,10 +1,10 @@
-package helm_test
+package render_test
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 func BenchmarkRender(b *testing.B) {
@@ -34,7 +34,7 @@ spec:
     spec: {containers: [{name: c, image: "{{ .Values.image }}"}]}
 `, i)
 	}
-	charts := new(helm.Charts)
+	charts := new(render.Charts)
 	d := deployment(files, withValues(map[string]any{"image": "a"}))
 	b.ReportAllocs()
 	for b.Loop() {

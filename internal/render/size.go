@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func (e *TooLargeError) Error() string {
 }
 
 // checkSize says whether the record of a release fits into a cluster.
-func (c *Charts) checkSize(d target.Deployment, made rendered, p place) error {
+func (c *Charts) checkSize(d target.Deployment, made rendered, p Environment) error {
 	stream, err := manifest.Join(made.objects)
 	if err != nil {
 		return err
@@ -77,11 +77,11 @@ func (c *Charts) checkSize(d target.Deployment, made rendered, p place) error {
 	if stream, err = manifest.Join(whole.objects); err != nil {
 		return err
 	}
-	installed, err := c.chart(d, p)
+	installed, err := c.Chart(d, p)
 	if err != nil {
 		return err
 	}
-	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: values(d), Manifest: stream, Info: &helmrelease.Info{}})
+	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: Values(d), Manifest: stream, Info: &helmrelease.Info{}})
 	if err != nil || size <= manifest.MaxRecord-spareRecord {
 		return err
 	}

@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type mentions struct {
 // some version of Kubernetes.
 func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
 	found, err := c.mentions(d)
-	return found.capabilities || valueMentions(helmOptions(d).Values), err
+	return found.capabilities || valueMentions(d.HelmOptions().Values), err
 }
 
 // BringsKinds says whether a deployment could change what its cluster can do.

@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func (c *Charts) Template(d target.Deployment, kubeVersion string) (objects, hoo
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
-	made, err := c.render(d, place{capabilities: capabilities, revision: 1})
+	made, err := c.render(d, Environment{Capabilities: capabilities, Revision: 1})
 	if err != nil {
 		return "", "", err
 	}
@@ -107,12 +107,12 @@ func (c *Charts) Describe(d target.Deployment) (name, version string, err error)
 // places are where a deployment is rendered to find out whether it comes out alike:
 // as the first revision and as a later one and, if it has no capabilities, on clusters
 // that differ in everything a chart can ask for.
-func places(d target.Deployment) [2]place {
+func places(d target.Deployment) [2]Environment {
 	const later = 7
 	if d.Capabilities != nil {
-		return [2]place{
-			{capabilities: capabilitiesOf(*d.Capabilities), revision: 1},
-			{capabilities: capabilitiesOf(*d.Capabilities), revision: later, upgrade: true},
+		return [2]Environment{
+			{Capabilities: Capabilities(*d.Capabilities), Revision: 1},
+			{Capabilities: Capabilities(*d.Capabilities), Revision: later, Upgrade: true},
 		}
 	}
 	other := chartutil.DefaultCapabilities.Copy()
@@ -122,14 +122,14 @@ func places(d target.Deployment) [2]place {
 		"security.openshift.io/v1", "autoscaling.k8s.io/v1", "policy/v1beta1", "batch/v1beta1")
 	// Whether a chart fits the version of a cluster that is not known shows when it is
 	// installed.
-	return [2]place{
-		{capabilities: chartutil.DefaultCapabilities.Copy(), revision: 1, anyVersion: true},
-		{capabilities: other, revision: later, upgrade: true, anyVersion: true},
+	return [2]Environment{
+		{Capabilities: chartutil.DefaultCapabilities.Copy(), Revision: 1, anyVersion: true},
+		{Capabilities: other, Revision: later, Upgrade: true, anyVersion: true},
 	}
 }
 
 // renderWith renders the objects that stand in the manifest of a release.
-func (c *Charts) renderWith(d target.Deployment, p place) (rendered, error) {
+func (c *Charts) renderWith(d target.Deployment, p Environment) (rendered, error) {
 	made, err := c.render(d, p)
 	if err != nil {
 		return rendered{}, err
@@ -158,9 +158,9 @@ func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructure
 	return ordinary, hooks
 }
 
-// values are the values of a deployment, a copy that Helm may change.
-func values(d target.Deployment) map[string]any {
-	return deepCopy(helmOptions(d).Values)
+// Values are the values of a deployment, a copy that Helm may change.
+func Values(d target.Deployment) map[string]any {
+	return deepCopy(d.HelmOptions().Values)
 }
 
 func deepCopy(values map[string]any) map[string]any {

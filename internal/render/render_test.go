@@ -1,4 +1,4 @@
-package helm_test
+package render_test
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -101,7 +101,7 @@ func TestRenderObjects(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			charts := &helm.Charts{Kustomize: kustomize.Build}
+			charts := &render.Charts{Kustomize: kustomize.Build}
 			rendering, err := charts.Render(test.deployment)
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +153,7 @@ func TestRenderErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := new(helm.Charts).Render(test.deployment)
+			_, err := new(render.Charts).Render(test.deployment)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v does not say %q", err, test.want)
 			}
@@ -165,12 +165,12 @@ func TestRenderRefusesClusterScopedInForcedNamespace(t *testing.T) {
 	t.Parallel()
 	d := deployment(map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n"},
 		func(d *target.Deployment) { d.Options.Namespace = "ns" })
-	_, err := new(helm.Charts).Render(d)
-	var refused *helm.ClusterScopedError
+	_, err := new(render.Charts).Render(d)
+	var refused *render.ClusterScopedError
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v, want a ClusterScopedError", err)
 	}
-	if diff := cmp.Diff(helm.ClusterScopedError{Kind: "Namespace", Name: "other", Namespace: "ns"}, *refused); diff != "" {
+	if diff := cmp.Diff(render.ClusterScopedError{Kind: "Namespace", Name: "other", Namespace: "ns"}, *refused); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -201,11 +201,11 @@ func TestOverlays(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := new(helm.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: test.overlays} }))
+			got, err := new(render.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: test.overlays} }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := new(helm.Charts).Render(deployment(test.like, nil))
+			want, err := new(render.Charts).Render(deployment(test.like, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,11 +221,11 @@ func TestSecretsShowNoContentHash(t *testing.T) {
 	secret := func(value string) map[string]string {
 		return map[string]string{"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: " + value + "\n"}
 	}
-	one, err := new(helm.Charts).Render(deployment(secret("one"), nil))
+	one, err := new(render.Charts).Render(deployment(secret("one"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := new(helm.Charts).Render(deployment(secret("two"), nil))
+	two, err := new(render.Charts).Render(deployment(secret("two"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestSecretsShowNoContentHash(t *testing.T) {
 // the first would decide for the second.
 func TestDeploymentsShareNoChart(t *testing.T) {
 	t.Parallel()
-	charts := new(helm.Charts)
+	charts := new(render.Charts)
 	files := map[string]string{
 		"Chart.yaml":                   chartYAML + "dependencies:\n- name: sub\n  version: 1.0.0\n  condition: sub.enabled\n",
 		"charts/sub/Chart.yaml":        "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
@@ -268,11 +268,11 @@ func TestDeploymentsShareNoChart(t *testing.T) {
 
 func TestLargeNumbersStayWhole(t *testing.T) {
 	t.Parallel()
-	one, err := new(helm.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740993}\n"}, nil))
+	one, err := new(render.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740993}\n"}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := new(helm.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740992}\n"}, nil))
+	two, err := new(render.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740992}\n"}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestTemplateChangesHooks(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			charts := &helm.Charts{Kustomize: kustomize.Build}
+			charts := &render.Charts{Kustomize: kustomize.Build}
 			manifest, hooks, err := charts.Template(deployment(test.files, test.change), "v1.36.0")
 			if err != nil {
 				t.Fatal(err)
@@ -333,19 +333,19 @@ func TestTemplateErrors(t *testing.T) {
 		release string
 		is      func(error) bool
 	}{
-		"template":     {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail "no" }}`}, "b", is[*helm.TemplateError]},
-		"schema":       {map[string]string{"Chart.yaml": chartYAML, "values.schema.json": `{"required":["image"]}`}, "b", is[*helm.SchemaError]},
-		"kube version": {map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.99.0'\n"}, "b", is[*helm.KubeVersionError]},
-		"release name": {map[string]string{"a.yaml": configMap("a", "x")}, "Not_A_Name", is[*helm.ReleaseNameError]},
-		"chart":        {map[string]string{"Chart.yaml": "apiVersion: v9\n"}, "b", is[*helm.ChartError]},
-		"output":       {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "a: [b\n"}, "b", is[*helm.ManifestError]},
-		"manifest":     {map[string]string{"a.yaml": "a: [b\n"}, "b", is[*helm.ManifestError]},
+		"template":     {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": `{{ fail "no" }}`}, "b", is[*render.TemplateError]},
+		"schema":       {map[string]string{"Chart.yaml": chartYAML, "values.schema.json": `{"required":["image"]}`}, "b", is[*render.SchemaError]},
+		"kube version": {map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.99.0'\n"}, "b", is[*render.KubeVersionError]},
+		"release name": {map[string]string{"a.yaml": configMap("a", "x")}, "Not_A_Name", is[*render.ReleaseNameError]},
+		"chart":        {map[string]string{"Chart.yaml": "apiVersion: v9\n"}, "b", is[*render.ChartError]},
+		"output":       {map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
+		"manifest":     {map[string]string{"a.yaml": "a: [b\n"}, "b", is[*render.ManifestError]},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := deployment(test.files, func(d *target.Deployment) { d.Release = test.release })
-			if _, _, err := new(helm.Charts).Template(d, "v1.36.0"); !test.is(err) {
+			if _, _, err := new(render.Charts).Template(d, "v1.36.0"); !test.is(err) {
 				t.Errorf("error %T %v", err, err)
 			}
 		})
@@ -362,7 +362,7 @@ func TestCustomResourceDefinitionsAreKept(t *testing.T) {
 	crd := map[string]string{"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: a.example.com\n"}
 	for _, remove := range []bool{false, true} {
 		d := deployment(crd, func(d *target.Deployment) { d.Options.DeleteCRDResources = remove })
-		manifest, _, err := new(helm.Charts).Template(d, "v1.36.0")
+		manifest, _, err := new(render.Charts).Template(d, "v1.36.0")
 		if err != nil {
 			t.Fatal(err)
 		}

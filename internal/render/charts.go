@@ -1,4 +1,7 @@
-package helm
+// Package render makes the objects of a deployment from the files of its bundle: templates,
+// overlays, kustomizations, and whether another rendering would give the same. It writes
+// nothing to a cluster.
+package render
 
 import (
 	"fmt"
@@ -7,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -30,8 +32,6 @@ type Charts struct {
 
 	charts    sync.Map // chartKey -> *helmchart.Chart
 	mentioned sync.Map // chartKey -> mentions
-
-	kept atomic.Int64 // bytes of records that clients keep
 }
 
 // chartKey names everything of a deployment that its chart depends on.

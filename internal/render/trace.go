@@ -1,4 +1,4 @@
-package helm
+package render
 
 import (
 	"errors"
@@ -68,11 +68,11 @@ const notesFile = "NOTES.txt"
 
 // trace renders a chart with the values that Helm made for it. Its error says that
 // templates failed; what they reached until then is noted all the same.
-func trace(c *chart.Chart, values chartutil.Values, p place, dns bool) (*tracing, error) {
+func trace(c *chart.Chart, values chartutil.Values, p Environment, dns bool) (*tracing, error) {
 	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, dns: dns, templates: template.New("gotpl").Option("missingkey=zero")}
-	var capabilities any = p.capabilities
+	var capabilities any = p.Capabilities
 	if p.anyVersion {
-		capabilities = watchedCapabilities{of: p.capabilities, note: func() { t.reach(peeked()) }}
+		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(peeked()) }}
 	}
 	contexts, err := contextsOf(c, values, capabilities)
 	if err != nil {

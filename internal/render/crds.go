@@ -1,0 +1,45 @@
+package render
+
+import (
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// NotADefinitionError says that the folder crds/ of a bundle which must stay in one
+// namespace holds something else than custom resource definitions. Helm makes what is in
+// that folder as it is, in any namespace.
+type NotADefinitionError struct {
+	Kind, Name, File, Namespace string
+}
+
+func (e *NotADefinitionError) Error() string {
+	return fmt.Sprintf("%s: %s %s is no custom resource definition, but the bundle is restricted to namespace %s; "+
+		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
+}
+
+// checkCRDs looks at what Helm makes before it stores a release: what is below crds/, which
+// can be objects of any kind.
+func checkCRDs(c *chart.Chart, d target.Deployment) error {
+	for _, crd := range c.CRDObjects() {
+		objects, err := manifest.Parse(crd.File.Data)
+		if err != nil && d.Options.Namespace != "" {
+			return fmt.Errorf("reading %s: %w", crd.Filename, err)
+		}
+		if err != nil {
+			continue // An API server says what is wrong with it.
+		}
+		if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
+			return err
+		}
+		for _, object := range manifest.Flatten(objects) {
+			if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
+				return &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: crd.Filename, Namespace: d.Namespace}
+			}
+		}
+	}
+	return nil
+}
