@@ -19,7 +19,7 @@ const maxNesting = 8
 
 var errNesting = fmt.Errorf("packed charts are in it more than %d levels deep", maxNesting)
 
-// unpackChart returns the files of a packed chart. Helm bounds the size of what it unpacks to,
+// Unpack returns the files of a packed chart. Helm bounds the size of what it unpacks to,
 // and not how many files that are. The error is an *ArchiveError or one of Helm's.
 func Unpack(packed []byte) ([]*loader.BufferedFile, error) {
 	if err := (&unpacking{limits: defaultLimits(), packed: int64(len(packed))}).count(packed, 0); err != nil {
@@ -28,7 +28,7 @@ func Unpack(packed []byte) ([]*loader.BufferedFile, error) {
 	return loader.LoadArchiveFiles(bytes.NewReader(packed))
 }
 
-// checkPacked adds up what the packed charts among files, and those in them, unpack to.
+// CheckPacked adds up what the packed charts among files, and those in them, unpack to.
 // Helm bounds each by itself (pkg/chart/loader/archive.go), and not how many there are. The
 // error is an *ArchiveError.
 func CheckPacked(files []*loader.BufferedFile) error {
