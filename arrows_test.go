@@ -32,7 +32,7 @@ type room struct {
 // house is the plan that DESIGN.md draws. An arrow it does not name is not there.
 func house() map[string]room {
 	core := []string{"fleetyaml", "bundle", "target", "release", "status"}
-	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
+	edges := []string{"git", "chart", "manifest", "render", "sandboxed", "helm", "kustomize", "kube"}
 	props := []string{"charttest", "faulttest", "gittest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
 	genuine := slices.Concat(edges, props, []string{"source", "deploy"})
@@ -54,6 +54,7 @@ func house() map[string]room {
 		"manifest":  {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
 		"chart":     {code: core, tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
 		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
+		"sandboxed": {code: append([]string{"chart", "manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
 		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},

@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -287,8 +288,8 @@ func (m *made) showCluster(t *testing.T, b *bundle.Bundle, cluster, what string)
 		}
 		return inYAML(t, d.Options.Helm.Values)
 	}
-	charts := &render.Charts{Kustomize: kustomize.Build}
-	manifest, hooks, err := charts.Template(d, kubeVersion)
+	charts := &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
+	manifest, hooks, err := charts.Template(t.Context(), d, kubeVersion)
 	switch {
 	case err != nil:
 		return classOf(err) + "\n"

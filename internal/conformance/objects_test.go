@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -33,7 +34,7 @@ func (c *corpus) compareClusters(t *testing.T, r recording, want recordedBundle,
 		return nil
 	}
 	result := c.deployments(t, r, b)
-	charts := &render.Charts{Kustomize: kustomize.Build}
+	charts := &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
 	var findings []finding
 	for _, d := range result.Deployments {
 		if r.Outcome == "ok" && want.Clusters[d.Cluster] == "" {
@@ -67,7 +68,7 @@ func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, 
 	if d.Options.Namespace == "" && d.Options.DefaultNamespace == "" {
 		d.Namespace = ""
 	}
-	manifest, hooks, err := charts.Template(d, kubeVersion)
+	manifest, hooks, err := charts.Template(t.Context(), d, kubeVersion)
 	class := want.Clusters[d.Cluster]
 	listed := r.Ours.Objects[want.Name][d.Cluster]
 	switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -49,7 +50,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := helm.New(client, client, &render.Charts{}, &helm.RecordCache{})
+	cluster := helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{})
 	unavailable := faulttest.Fault{Status: http.StatusServiceUnavailable}
 	proxy.Set(func(*http.Request) faulttest.Fault { return unavailable })
 	observed := release.Observed{Release: "db", Namespace: namespace, Revision: 1}

@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -55,7 +56,7 @@ func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]
 }
 
 func genuineClusters(env *testenv.Env) deploy.Clusters {
-	charts := &render.Charts{}
+	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
 	return func(name string) (deploy.Cluster, error) {
 		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name})
 		if err != nil {

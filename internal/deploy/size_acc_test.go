@@ -12,6 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestAccLargestRelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "largest")
-	charts := &render.Charts{}
+	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
 	// Random digits do not compress below half their length.
 	release := func(size int) target.Deployment {
 		noise := make([]byte, size/2)
@@ -37,7 +38,7 @@ func TestAccLargestRelease(t *testing.T) {
 		return d
 	}
 	planned := func(size int) (fits bool) {
-		_, err := charts.Render(release(size))
+		_, err := charts.Render(t.Context(), release(size))
 		tooLarge, isTooLarge := errors.AsType[*render.TooLargeError](err)
 		if err != nil && !isTooLarge {
 			t.Fatal(err)

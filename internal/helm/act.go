@@ -112,9 +112,9 @@ func (c *Client) brought(written release.Written, err error) (release.Written, e
 
 // install makes the first revision of a release.
 func (c *Client) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.chart(op, d, render.Environment{Revision: 1})
+	loaded, err := c.chart(ctx, op, d, 1, false)
 	if err != nil {
-		return release.Written{}, op.redactor.redact(err)
+		return release.Written{}, op.explain("installing", d, err)
 	}
 	options := d.HelmOptions()
 	install := action.NewInstall(op.config)
@@ -127,8 +127,6 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.Force = options.Force || replacesDrift(d)
 	takes := w.TakeOwnership || options.TakeOwnership
 	install.TakeOwnership = takes || len(w.Former) > 0
-	install.SkipSchemaValidation = options.SkipSchemaValidation
-	install.EnableDNS = !options.DisableDNS
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
 	install.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
@@ -192,9 +190,9 @@ func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeo
 
 // upgrade makes the next revision of a release.
 func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
-	loaded, err := c.chart(op, d, render.Environment{Revision: w.Mark.Revision, Upgrade: true})
+	loaded, err := c.chart(ctx, op, d, w.Mark.Revision, true)
 	if err != nil {
-		return release.Written{}, op.redactor.redact(err)
+		return release.Written{}, op.explain("upgrading", d, err)
 	}
 	options := d.HelmOptions()
 	upgrade := action.NewUpgrade(op.config)
@@ -206,8 +204,6 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 	upgrade.Force = options.Force || replacesDrift(d)
 	takes := w.TakeOwnership || options.TakeOwnership
 	upgrade.TakeOwnership = takes || len(w.Former) > 0
-	upgrade.SkipSchemaValidation = options.SkipSchemaValidation
-	upgrade.EnableDNS = !options.DisableDNS
 	upgrade.Description = w.Description
 	// Without this Helm takes the old values over when there are no new ones.
 	upgrade.ResetValues = true
@@ -280,17 +276,21 @@ func (c *Client) adopt(ctx context.Context, op *operation, d target.Deployment, 
 	return written, err
 }
 
-// chart makes the chart of a deployment for this cluster.
-func (c *Client) chart(op *operation, d target.Deployment, p render.Environment) (*chart.Chart, error) {
-	p.Capabilities = op.config.Capabilities
-	var err error
-	if p.Config, err = c.getter.ToRESTConfig(); err != nil {
-		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
-	}
-	if p.Mapper, err = c.getter.ToRESTMapper(); err != nil {
+// chart renders the chart of a deployment for this cluster.
+func (c *Client) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
+	mapper, err := c.getter.ToRESTMapper()
+	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	return c.charts.Chart(d, p)
+	able := op.config.Capabilities
+	made, err := c.charts.Chart(ctx, d, render.Revision{
+		Capabilities: target.Capabilities{
+			Version: able.KubeVersion.Version, Major: able.KubeVersion.Major, Minor: able.KubeVersion.Minor, APIs: able.APIVersions,
+		},
+		Number: revision, Upgrade: upgrade,
+	}, c.lookup, mapper)
+	op.records.rendered = made
+	return made.Rendered, err
 }
 
 // explain prefers the error of a wait, which Helm keeps as text only.

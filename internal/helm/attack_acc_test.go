@@ -29,6 +29,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -62,7 +63,7 @@ func (o *onCluster) newClient() *helm.Client {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return helm.New(client, client, &render.Charts{}, &helm.RecordCache{})
+	return helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{})
 }
 
 func (o *onCluster) makeNamespace(name string) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 // recordPatience is how long a record is tried to be written, at least.
@@ -59,6 +60,9 @@ type recordDriver struct {
 	// alone. Their errors end the operation.
 	before func() error
 	accept func(record *helmrelease.Release) error
+	// rendered is the chart that Helm is given. Its records contain the one that it was
+	// rendered from.
+	rendered render.Chart
 	// content is the digest of what is in the newest record that was made.
 	content string
 	// created says that a record was made, and was not there before, taken that there
@@ -84,6 +88,9 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	}
 	if err := refuseRecordHooks(record.Hooks, record.Namespace); err != nil {
 		return err
+	}
+	if record.Chart == d.rendered.Rendered { // Not that of a rollback.
+		record.Chart = d.rendered.Recorded
 	}
 	if record.Labels[labelMarkedBy] != "" {
 		// A rollback copies the labels of another revision. The mark counts for the

@@ -19,6 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -90,7 +91,7 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &render.Charts{Kustomize: kustomize.Build}, fetcher: fetcher, public: public}
+	f := &fleet{settings: s, charts: &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)

@@ -129,7 +129,7 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
 	for _, deployment := range result.Deployments {
-		value, err := d.render(deployment, version, data.ShowSecrets.ValueBool())
+		value, err := d.render(ctx, deployment, version, data.ShowSecrets.ValueBool())
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: deployment.Cluster, Bundle: deployment.Bundle.Name, Err: err})
 			continue
@@ -192,8 +192,8 @@ func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnost
 	return clusters
 }
 
-func (d *renderDataSource) render(deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
-	manifest, hooks, err := d.fleet.charts.Template(deployment, version)
+func (d *renderDataSource) render(ctx context.Context, deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
+	manifest, hooks, err := d.fleet.charts.Template(ctx, deployment, version)
 	if err != nil {
 		return nil, err
 	}

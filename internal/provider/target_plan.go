@@ -308,7 +308,7 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	moody := map[string][]string{}
 	made := newRenderings(plan.showsDiff())
 	for _, d := range compared.write {
-		rendering, err := r.fleet.charts.Render(d)
+		rendering, err := r.fleet.charts.Render(ctx, d)
 		if err != nil {
 			failures = append(failures, deploy.Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue

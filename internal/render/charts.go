@@ -22,65 +22,60 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Charts turns bundles into charts. A chart is read once and kept by digest; Helm
-// changes a chart while it renders, so each rendering gets a copy of its own.
-type Charts struct {
-	// Kustomize builds the kustomization in a folder of files; rendered objects,
-	// if any, come first among its resources. Without it a bundle with a
-	// kustomization cannot be rendered.
-	Kustomize func(files []bundle.File, dir string, rendered []byte) ([]byte, error)
-
-	charts    sync.Map // chartKey -> *helmchart.Chart
-	mentioned sync.Map // chartKey -> mentions
+// Loader turns bundles into charts. A chart is read once and kept by digest; Helm changes a
+// chart while it renders, so each rendering gets a copy of its own. Nothing is rendered: the
+// chart of a kustomization lacks its objects.
+type Loader struct {
+	charts sync.Map // chartKey -> *helmchart.Chart
 }
 
 // chartKey names everything of a deployment that its chart depends on.
 type chartKey struct {
 	content  string // digest
-	style    style
+	style    Style
 	overlays string
 }
 
-// style is what Fleet makes of the files of a bundle
+// Style is what Fleet makes of the files of a bundle
 // (internal/bundlereader/style.go): a Helm chart, a kustomization, both, or
 // plain manifests if it is neither.
-type style struct {
-	helm, kustomize        bool
-	chartDir, kustomizeDir string
+type Style struct {
+	Helm, Kustomize        bool
+	ChartDir, KustomizeDir string
 }
 
-// kustomizesChart says that what the chart renders goes through kustomize.
-func (s style) kustomizesChart() bool { return s.helm && s.kustomize }
+// KustomizesChart reports whether the objects of a Helm chart are changed by kustomize.
+func (s Style) KustomizesChart() bool { return s.Helm && s.Kustomize }
 
-func styleOf(d target.Deployment) (style, error) {
-	var s style
-	s.chartDir, s.helm = d.Bundle.ChartDirectory(d.Options.Helm)
-	if !s.helm && d.Options.Helm != nil && d.Options.Helm.Chart != "" {
-		return style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which holds no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
+func styleOf(d target.Deployment) (Style, error) {
+	var s Style
+	s.ChartDir, s.Helm = d.Bundle.ChartDirectory(d.Options.Helm)
+	if !s.Helm && d.Options.Helm != nil && d.Options.Helm.Chart != "" {
+		return Style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which holds no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
 	}
 	dir := ""
 	if d.Options.Kustomize != nil {
 		dir = d.Options.Kustomize.Dir
 	}
 	var err error
-	s.kustomizeDir, s.kustomize, err = d.Bundle.Kustomization(dir)
+	s.KustomizeDir, s.Kustomize, err = d.Bundle.Kustomization(dir)
 	return s, err
 }
 
-// load answers the chart of a deployment, a copy that the caller may change.
-func (c *Charts) load(d target.Deployment) (*helmchart.Chart, style, error) {
+// Load returns the chart of a deployment, a copy that the caller may change.
+func (l *Loader) Load(d target.Deployment) (*helmchart.Chart, Style, error) {
 	made, err := styleOf(d)
 	if err != nil {
 		return nil, made, err
 	}
 	content := d.Bundle.ContentOf(d.Options.Helm)
 	key := chartKey{content: content, style: made, overlays: strings.Join(overlays(d), "\n")}
-	if kept, ok := c.charts.Load(key); ok {
+	if kept, ok := l.charts.Load(key); ok {
 		if read, ok := kept.(*helmchart.Chart); ok {
-			return copyChart(read), made, nil
+			return CopyChart(read), made, nil
 		}
 	}
-	files, err := c.makeChartFiles(d, made, content)
+	files, err := makeChartFiles(d, made, content)
 	if err != nil {
 		return nil, made, err
 	}
@@ -91,14 +86,14 @@ func (c *Charts) load(d target.Deployment) (*helmchart.Chart, style, error) {
 	if err != nil {
 		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
-	c.charts.Store(key, read)
-	return copyChart(read), made, nil
+	l.charts.Store(key, read)
+	return CopyChart(read), made, nil
 }
 
-// copyChart copies what Helm and templates can change of a chart while it renders:
+// CopyChart copies what Helm and templates can change of a chart while it renders:
 // metadata, values and the tree of dependencies. Files are shared, as nothing ever
 // changes them.
-func copyChart(original *helmchart.Chart) *helmchart.Chart {
+func CopyChart(original *helmchart.Chart) *helmchart.Chart {
 	copied := *original
 	if original.Metadata != nil {
 		metadata := *original.Metadata
@@ -116,21 +111,21 @@ func copyChart(original *helmchart.Chart) *helmchart.Chart {
 		copied.Metadata = &metadata
 	}
 	if original.Values != nil {
-		copied.Values = deepCopy(original.Values)
+		copied.Values = copyValues(original.Values)
 	}
 	copied.SetDependencies()
 	for _, dependency := range original.Dependencies() {
-		copied.AddDependency(copyChart(dependency))
+		copied.AddDependency(CopyChart(dependency))
 	}
 	return &copied
 }
 
-func (c *Charts) makeChartFiles(d target.Deployment, s style, content string) ([]*loader.BufferedFile, error) {
+func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.BufferedFile, error) {
 	switch {
-	case s.helm:
-		return chartAt(d.Bundle, s.chartDir)
-	case s.kustomize:
-		return c.kustomizedChart(d.Bundle, s.kustomizeDir, content)
+	case s.Helm:
+		return chartAt(d.Bundle, s.ChartDir)
+	case s.Kustomize:
+		return generatedChart(d.Bundle, content)
 	}
 	files, err := overlay(d.Bundle.Files, overlays(d))
 	if err != nil {
@@ -177,13 +172,6 @@ func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error)
 	return files, nil
 }
 
-const (
-	// rawDir holds the manifests of a raw bundle inside its generated chart.
-	rawDir = "manifests/"
-	// templatesDir holds what Helm renders.
-	templatesDir = "templates/"
-)
-
 // rawChart makes a chart of plain manifests. They lie beside the templates, and
 // one template per file only quotes it: nothing in them is read as a template,
 // while Helm sorts them and runs their hooks as it does with any chart's.
@@ -211,30 +199,6 @@ func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.
 	return generated, nil
 }
 
-// kustomizedChart makes a chart of what kustomize builds.
-func (c *Charts) kustomizedChart(b *bundle.Bundle, dir, content string) ([]*loader.BufferedFile, error) {
-	generated, err := generatedChart(b, content)
-	if err != nil {
-		return nil, err
-	}
-	built, err := c.kustomize(b, dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	return append(generated, quoted("kustomize.yaml", built)...), nil
-}
-
-func (c *Charts) kustomize(b *bundle.Bundle, dir string, rendered []byte) ([]byte, error) {
-	if c.Kustomize == nil {
-		return nil, fmt.Errorf("bundle %s: there is nothing here that runs kustomize", b.Name)
-	}
-	built, err := c.Kustomize(b.Files, dir, rendered)
-	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
-	}
-	return built, nil
-}
-
 // generatedChart is a chart without templates, for objects that no chart renders.
 // content is what its version is made from.
 func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, error) {
@@ -248,18 +212,6 @@ func generatedChart(b *bundle.Bundle, content string) ([]*loader.BufferedFile, e
 		return nil, fmt.Errorf("writing the chart of bundle %s: %w", b.Name, err)
 	}
 	return []*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: metadata}}, nil
-}
-
-// quoted puts a manifest into a chart without any of it being read as a template.
-func quoted(name string, stream []byte) []*loader.BufferedFile {
-	if len(stream) == 0 {
-		return nil
-	}
-	quote := fmt.Sprintf("{{ .Files.Get %q }}\n", rawDir+name)
-	return []*loader.BufferedFile{
-		{Name: rawDir + name, Data: stream},
-		{Name: templatesDir + rawDir + name + ".yaml", Data: []byte(quote)},
-	}
 }
 
 // rawVersion is the version of a generated chart. It comes from the bundle's

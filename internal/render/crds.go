@@ -21,9 +21,9 @@ func (e *NotADefinitionError) Error() string {
 		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
 }
 
-// checkCRDs looks at what Helm makes before it stores a release: what is below crds/, which
+// CheckCRDs looks at what Helm makes before it stores a release: what is below crds/, which
 // can be objects of any kind.
-func checkCRDs(c *chart.Chart, d target.Deployment) error {
+func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
 		objects, err := manifest.Parse(crd.File.Data)
 		if err != nil && d.Options.Namespace != "" {

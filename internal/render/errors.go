@@ -1,6 +1,11 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+)
 
 // ChartError says that the files of a bundle are no chart.
 type ChartError struct {
@@ -84,3 +89,42 @@ func (e *ReleaseNameError) Error() string {
 
 // Unwrap gives the cause.
 func (e *ReleaseNameError) Unwrap() error { return e.Err }
+
+// MaxStored bounds in bytes a release record whose chart and objects are known. The rest of
+// the room is for times, notes and the reason why a revision failed.
+const MaxStored = manifest.MaxRecord - 16<<10
+
+// TooLargeError says that a release cannot be stored on a cluster.
+type TooLargeError struct {
+	Bundle string
+	Size   int // of the record in bytes
+	// Largest are the largest files of the chart with their sizes in bytes, largest
+	// first.
+	Largest []NamedSize
+}
+
+// ManyObjectsError says that the objects of a release are too large to be read again.
+type ManyObjectsError struct {
+	Bundle string
+	Size   int // of the manifest in bytes
+}
+
+func (e *ManyObjectsError) Error() string {
+	return fmt.Sprintf("bundle %s: its objects have %d MiB, and a release may have %d MiB: make several bundles of it", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
+}
+
+// NamedSize is a file and its size in bytes.
+type NamedSize struct {
+	Name string
+	Size int
+}
+
+func (e *TooLargeError) Error() string {
+	files := make([]string, len(e.Largest))
+	for i, file := range e.Largest {
+		files[i] = fmt.Sprintf("%s (%d KiB)", file.Name, file.Size>>10)
+	}
+	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and there is room for %d KiB on a cluster: "+
+		"leave files out with a .helmignore or .fleetignore, or make several bundles of it; the largest files are %s",
+		e.Bundle, e.Size>>10, MaxStored>>10, strings.Join(files, ", "))
+}

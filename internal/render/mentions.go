@@ -7,9 +7,13 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
+
+// capabilitiesWord is in every template that reads the capabilities of its cluster.
+const capabilitiesWord = "Capabilities"
 
 // mentions are words in a chart. They are found in no time, and say what a chart could
 // do and not what it does.
@@ -43,12 +47,15 @@ func (c *Charts) mentions(d target.Deployment) (mentions, error) {
 			return found, nil
 		}
 	}
-	loaded, _, err := c.load(d)
+	loaded, _, err := c.loader.Load(d)
 	if err != nil {
 		return mentions{}, err
 	}
 	var found mentions
 	found.read(loaded)
+	if made.Kustomize {
+		found.readFiles(d.Bundle.Files)
+	}
 	c.mentioned.Store(key, found)
 	return found, nil
 }
@@ -57,7 +64,7 @@ func (m *mentions) read(c *chart.Chart) {
 	m.capabilities = m.capabilities || c.Metadata.KubeVersion != "" || valueMentions(c.Values)
 	for _, files := range [][]*chart.File{c.Templates, c.Files} {
 		for _, file := range files {
-			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesField))
+			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesWord))
 			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(manifest.CRDKind)) || bytes.Contains(file.Data, []byte(manifest.APIServiceKind))
 		}
 	}
@@ -67,10 +74,17 @@ func (m *mentions) read(c *chart.Chart) {
 	}
 }
 
+// readFiles looks at what a kustomization could have among its resources.
+func (m *mentions) readFiles(files []bundle.File) {
+	for _, file := range files {
+		m.kinds = m.kinds || bytes.Contains(file.Content, []byte(manifest.CRDKind)) || bytes.Contains(file.Content, []byte(manifest.APIServiceKind))
+	}
+}
+
 func valueMentions(value any) bool {
 	switch value := value.(type) {
 	case string:
-		return strings.Contains(value, capabilitiesField)
+		return strings.Contains(value, capabilitiesWord)
 	case map[string]any:
 		for _, item := range value {
 			if valueMentions(item) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // ClusterScopedError says that a bundle which must stay in one namespace holds
@@ -49,4 +50,18 @@ func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
 	mapping, err := n.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	// A kind the cluster does not know is reported by Helm, with its place.
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+}
+
+// Confine puts the objects of a deployment into the one namespace that all of them must be
+// in, if there is one, and refuses those that no bundle may contain. Without a mapper only
+// built-in kinds are known to have no namespace. Errors: *ClusterScopedError,
+// *manifest.ForbiddenRecordError.
+func Confine(objects []*unstructured.Unstructured, d target.Deployment, mapper meta.RESTMapper) ([]*unstructured.Unstructured, error) {
+	if d.Options.Namespace != "" {
+		objects = manifest.Flatten(objects)
+		if err := (namespacer{namespace: d.Namespace, mapper: mapper}).move(objects); err != nil {
+			return nil, err
+		}
+	}
+	return objects, manifest.RefuseRecords(objects, d.Namespace)
 }

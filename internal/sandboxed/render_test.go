@@ -1,4 +1,4 @@
-package render_test
+package sandboxed_test
 
 import (
 	"errors"
@@ -13,8 +13,14 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
+
+// newCharts renders in this process.
+func newCharts() *render.Charts {
+	return &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}
+}
 
 const chartYAML = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
 
@@ -101,8 +107,8 @@ func TestRenderObjects(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			charts := &render.Charts{Kustomize: kustomize.Build}
-			rendering, err := charts.Render(test.deployment)
+			charts := newCharts()
+			rendering, err := charts.Render(t.Context(), test.deployment)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +159,7 @@ func TestRenderErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := new(render.Charts).Render(test.deployment)
+			_, err := newCharts().Render(t.Context(), test.deployment)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v does not say %q", err, test.want)
 			}
@@ -165,7 +171,7 @@ func TestRenderRefusesClusterScopedInForcedNamespace(t *testing.T) {
 	t.Parallel()
 	d := deployment(map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: other\n"},
 		func(d *target.Deployment) { d.Options.Namespace = "ns" })
-	_, err := new(render.Charts).Render(d)
+	_, err := newCharts().Render(t.Context(), d)
 	var refused *render.ClusterScopedError
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v, want a ClusterScopedError", err)
@@ -201,11 +207,11 @@ func TestOverlays(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := new(render.Charts).Render(deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: test.overlays} }))
+			got, err := newCharts().Render(t.Context(), deployment(files, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: test.overlays} }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := new(render.Charts).Render(deployment(test.like, nil))
+			want, err := newCharts().Render(t.Context(), deployment(test.like, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,11 +227,11 @@ func TestSecretsShowNoContentHash(t *testing.T) {
 	secret := func(value string) map[string]string {
 		return map[string]string{"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: " + value + "\n"}
 	}
-	one, err := new(render.Charts).Render(deployment(secret("one"), nil))
+	one, err := newCharts().Render(t.Context(), deployment(secret("one"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := new(render.Charts).Render(deployment(secret("two"), nil))
+	two, err := newCharts().Render(t.Context(), deployment(secret("two"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +244,7 @@ func TestSecretsShowNoContentHash(t *testing.T) {
 // the first would decide for the second.
 func TestDeploymentsShareNoChart(t *testing.T) {
 	t.Parallel()
-	charts := new(render.Charts)
+	charts := newCharts()
 	files := map[string]string{
 		"Chart.yaml":                   chartYAML + "dependencies:\n- name: sub\n  version: 1.0.0\n  condition: sub.enabled\n",
 		"charts/sub/Chart.yaml":        "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
@@ -250,7 +256,7 @@ func TestDeploymentsShareNoChart(t *testing.T) {
 	for i := range 20 {
 		running.Go(func() {
 			enabled := i%2 == 0
-			rendering, err := charts.Render(target.Deployment{
+			rendering, err := charts.Render(t.Context(), target.Deployment{
 				Cluster: "c", Release: "b", Namespace: "ns", Bundle: shared,
 				Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Values: map[string]any{"sub": map[string]any{"enabled": enabled}}}},
 			})
@@ -268,11 +274,11 @@ func TestDeploymentsShareNoChart(t *testing.T) {
 
 func TestLargeNumbersStayWhole(t *testing.T) {
 	t.Parallel()
-	one, err := new(render.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740993}\n"}, nil))
+	one, err := newCharts().Render(t.Context(), deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740993}\n"}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := new(render.Charts).Render(deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740992}\n"}, nil))
+	two, err := newCharts().Render(t.Context(), deployment(map[string]string{"a.yaml": "apiVersion: example.com/v1\nkind: T\nmetadata:\n  name: t\nspec: {n: 9007199254740992}\n"}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,8 +316,8 @@ func TestTemplateChangesHooks(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			charts := &render.Charts{Kustomize: kustomize.Build}
-			manifest, hooks, err := charts.Template(deployment(test.files, test.change), "v1.36.0")
+			charts := newCharts()
+			manifest, hooks, err := charts.Template(t.Context(), deployment(test.files, test.change), "v1.36.0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +351,7 @@ func TestTemplateErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := deployment(test.files, func(d *target.Deployment) { d.Release = test.release })
-			if _, _, err := new(render.Charts).Template(d, "v1.36.0"); !test.is(err) {
+			if _, _, err := newCharts().Template(t.Context(), d, "v1.36.0"); !test.is(err) {
 				t.Errorf("error %T %v", err, err)
 			}
 		})
@@ -362,7 +368,7 @@ func TestCustomResourceDefinitionsAreKept(t *testing.T) {
 	crd := map[string]string{"crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: a.example.com\n"}
 	for _, remove := range []bool{false, true} {
 		d := deployment(crd, func(d *target.Deployment) { d.Options.DeleteCRDResources = remove })
-		manifest, _, err := new(render.Charts).Template(d, "v1.36.0")
+		manifest, _, err := newCharts().Template(t.Context(), d, "v1.36.0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package render
+package sandboxed
 
 import (
 	"reflect"
@@ -7,7 +7,7 @@ import (
 )
 
 // isMoody says whether a template function can answer differently for the same
-// arguments: it reads a clock, a source of randomness, the network or the cluster,
+// arguments: it reads a clock, a source of randomness or the cluster,
 // walks a map in Go's random order, or goes by the machine. Functions of dates go by
 // its time zone even for a constant; fromToml gives dates that do, and those of paths
 // with os in front by its separator.
@@ -17,7 +17,7 @@ func isMoody(function string) bool {
 		"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate",
 		"durationRound", "fromToml",
 		"shuffle", "uuidv4", "bcrypt", "htpasswd", "encryptAES",
-		"getHostByName", "lookup",
+		"lookup",
 		"keys", "values",
 		"osBase", "osClean", "osDir", "osExt", "osIsAbs",
 		"printf":

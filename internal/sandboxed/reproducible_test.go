@@ -1,4 +1,4 @@
-package render_test
+package sandboxed_test
 
 import (
 	"maps"
@@ -115,7 +115,7 @@ func TestIrreproducible(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rendering, err := new(render.Charts).Render(deployment(moodChart(test.template, test.files), withValues(test.values)))
+			rendering, err := newCharts().Render(t.Context(), deployment(moodChart(test.template, test.files), withValues(test.values)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestRenderWithCapabilities(t *testing.T) {
 	const template = `{{ .Capabilities.KubeVersion.Version }} {{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has "example.com/v1/Thing" }} {{ .Capabilities.APIVersions | join " " }}`
 	render := func(t *testing.T, files map[string]string, has *target.Capabilities) (map[string]string, string) {
 		t.Helper()
-		rendering, err := new(render.Charts).Render(deployment(files, func(d *target.Deployment) { d.Capabilities = has }))
+		rendering, err := newCharts().Render(t.Context(), deployment(files, func(d *target.Deployment) { d.Capabilities = has }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestRenderFailsOnlyForSure(t *testing.T) {
 			if name == "in the notes" {
 				files["templates/NOTES.txt"] = `{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`
 			}
-			rendering, err := new(render.Charts).Render(deployment(files, nil))
+			rendering, err := newCharts().Render(t.Context(), deployment(files, nil))
 			if (err != nil) != (test.want == "") || !strings.Contains(rendering.Irreproducible, test.want) {
 				t.Fatalf("got %q, %v, want %q", rendering.Irreproducible, err, test.want)
 			}
@@ -213,7 +213,7 @@ func TestAsksCluster(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asks, err := new(render.Charts).AsksCluster(deployment(test.files, withValues(test.values)))
+			asks, err := newCharts().AsksCluster(deployment(test.files, withValues(test.values)))
 			if err != nil || asks != test.want {
 				t.Errorf("got %t, %v, want %t", asks, err, test.want)
 			}
@@ -233,7 +233,7 @@ func FuzzReproducible(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	charts := func() *render.Charts { return new(render.Charts) }
+	charts := func() *render.Charts { return newCharts() }
 	laborious := regexp.MustCompile(`[0-9]{4}|0x|e[0-9]|until|repeat|seq|bcrypt|htpasswd|gen|indent|include|tpl|template|derive|wrap|range|mul`)
 	harmless := regexp.MustCompile(`range (\$[a-z], )?(\$[a-z] := )?(keys|values|\.Values|sortAlpha|\()`)
 	f.Fuzz(func(t *testing.T, template string) {
@@ -246,12 +246,12 @@ func FuzzReproducible(f *testing.F) {
 			"templates/_f.tpl": `{{ define "fuzzed" }}` + template + `{{ end }}`,
 		}
 		d := deployment(files, withValues(map[string]any{"t": "{{ .Values.m.a }}", "m": map[string]any{"a": "1", "b": "2", "c": "3", "d": "4"}}))
-		first, err := charts().Render(d)
+		first, err := charts().Render(t.Context(), d)
 		if err != nil || first.Irreproducible != "" {
 			return
 		}
 		for range 5 {
-			again, err := charts().Render(d)
+			again, err := charts().Render(t.Context(), d)
 			if err != nil || again.Irreproducible != "" || !cmp.Equal(first.Hashes(), again.Hashes()) {
 				t.Fatalf("%q is reproducible once, and then %v, %q", template, err, again.Irreproducible)
 			}

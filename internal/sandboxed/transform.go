@@ -1,4 +1,4 @@
-package render
+package sandboxed
 
 import (
 	"fmt"
@@ -9,25 +9,20 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Environment is where and when a chart is rendered.
 type Environment struct {
 	Capabilities *chartutil.Capabilities
-	// Config and Mapper are nil without a cluster.
-	Config *rest.Config
-	Mapper meta.RESTMapper
+	// Lookup reads objects of the cluster, nil without one.
+	Lookup lookupFunc
 	// Revision is that of the release, and Upgrade false for its first one.
 	Revision int
 	Upgrade  bool
@@ -45,62 +40,52 @@ type rendered struct {
 
 // render makes the objects of a deployment: its chart's, put through its
 // kustomization, in the namespace that all of them must be in.
-func (c *Charts) render(d target.Deployment, p Environment) (rendered, error) {
-	loaded, made, err := c.load(d)
+func (r *Renderer) render(d target.Deployment, p Environment) (rendered, error) {
+	loaded, made, err := r.loader.Load(d)
 	if err != nil {
 		return rendered{}, err
 	}
-	if err := checkCRDs(loaded, d); err != nil {
+	if err := render.CheckCRDs(loaded, d); err != nil {
 		return rendered{}, err
 	}
 	files, err := runTemplates(d, loaded, p)
 	if err != nil {
 		return rendered{}, err
 	}
-	return c.assemble(d, made, loaded, files, p)
+	return r.assemble(d, made, loaded, files)
 }
 
 // assemble makes the objects of a deployment from what its templates gave.
-func (c *Charts) assemble(d target.Deployment, made style, loaded *chart.Chart, files map[string]string, p Environment) (rendered, error) {
+func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *chart.Chart, files map[string]string) (rendered, error) {
 	objects, err := renderedObjects(d, files)
 	if err != nil {
 		return rendered{}, err
 	}
-	if made.kustomizesChart() {
-		if objects, err = c.kustomized(d, made.kustomizeDir, objects); err != nil {
+	if made.Kustomize {
+		if objects, err = r.kustomizedObjects(d, made, objects); err != nil {
 			return rendered{}, err
 		}
 	}
-	if d.Options.Namespace != "" {
-		objects = manifest.Flatten(objects)
-		if err := (namespacer{namespace: d.Namespace, mapper: p.Mapper}).move(objects); err != nil {
-			return rendered{}, err
-		}
-	}
-	if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
+	if objects, err = render.Confine(objects, d, nil); err != nil {
 		return rendered{}, err
 	}
 	return rendered{chart: loaded, objects: objects}, nil
 }
 
-// Chart makes the chart that Helm installs. Where the objects of a chart are
-// changed before they are applied, it is rendered here, and what Helm gets is a
-// chart of the changed objects. Helm's own post-renderer would not do: it sees no
-// hooks, while Fleet changes them like everything else
-// (internal/helmdeployer/postrender.go).
-func (c *Charts) Chart(d target.Deployment, p Environment) (*chart.Chart, error) {
-	loaded, made, err := c.load(d)
+// installed is the chart of a deployment as a record contains it.
+func (r *Renderer) installed(d target.Deployment, p Environment) (*chart.Chart, error) {
+	loaded, made, err := r.loader.Load(d)
 	if err != nil {
 		return nil, err
 	}
-	if d.Options.Namespace == "" && !made.kustomizesChart() {
-		return loaded, checkCRDs(loaded, d)
+	if d.Options.Namespace == "" && !made.Kustomize {
+		return loaded, nil
 	}
-	changed, err := c.render(d, p)
+	changed, err := r.render(d, p)
 	if err != nil {
 		return nil, err
 	}
-	return changedChart(changed.chart, changed.objects)
+	return render.ChangedChart(changed.chart, changed.objects, crdsOf(changed.chart))
 }
 
 // runTemplates renders a chart, with the values of the deployment.
@@ -109,14 +94,9 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[
 	if err != nil {
 		return nil, err
 	}
-	runner := engine.Engine{}
-	if p.Config != nil {
-		runner = engine.New(p.Config)
-	}
-	runner.EnableDNS = !d.HelmOptions().DisableDNS
-	files, err := runner.Render(loaded, values)
+	files, err := runEngine(loaded, values, p.Lookup)
 	if err != nil {
-		return nil, &TemplateError{Bundle: d.Bundle.Name, Err: err}
+		return nil, &render.TemplateError{Bundle: d.Bundle.Name, Err: err}
 	}
 	return files, nil
 }
@@ -125,21 +105,21 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[
 // enabled leave the chart.
 func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (chartutil.Values, error) {
 	if err := chartutil.ValidateReleaseName(d.Release); err != nil {
-		return nil, &ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
+		return nil, &render.ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
 	}
-	values := Values(d)
+	values := render.Values(d)
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
-		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
+		return nil, &render.ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
 	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.Capabilities.KubeVersion.String()) {
-		return nil, &KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.Capabilities.KubeVersion.String()}
+		return nil, &render.KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.Capabilities.KubeVersion.String()}
 	}
 	options := chartutil.ReleaseOptions{
 		Name: d.Release, Namespace: d.Namespace, Revision: p.Revision, IsInstall: !p.Upgrade, IsUpgrade: p.Upgrade,
 	}
 	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.Capabilities, d.HelmOptions().SkipSchemaValidation)
 	if err != nil {
-		return nil, &SchemaError{Bundle: d.Bundle.Name, Err: err}
+		return nil, &render.SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}
 	return made, nil
 }
@@ -155,7 +135,7 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 		for _, document := range parted(files[name]) {
 			found, err := manifest.Parse([]byte(document))
 			if err != nil {
-				return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+				return nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
 			}
 			objects = append(objects, found...)
 		}
@@ -176,35 +156,46 @@ func parted(file string) []string {
 	return documents
 }
 
-// kustomized puts objects through the kustomization of the bundle.
-func (c *Charts) kustomized(d target.Deployment, dir string, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	rendered, err := manifest.Join(objects)
+// kustomizedObjects are the objects of a kustomization, around those of its chart if it has
+// one.
+func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	built, err := r.kustomized(d, made, objects)
 	if err != nil {
 		return nil, err
 	}
-	built, err := c.kustomize(d.Bundle, dir, []byte(rendered))
-	if err != nil {
-		return nil, err
+	if made.Helm {
+		return manifest.Parse(built)
 	}
-	return manifest.Parse(built)
+	return renderedObjects(d, map[string]string{"kustomize.yaml": string(built)}) // As Helm reads it.
 }
 
-// changedChart is a chart that stands for original and renders nothing but
-// objects. Its CRDs are the original's.
-func changedChart(original *chart.Chart, objects []*unstructured.Unstructured) (*chart.Chart, error) {
-	metadata := *original.Metadata
-	metadata.Dependencies = nil
-	described, err := yaml.Marshal(metadata)
+// kustomized builds the kustomization of the bundle, around objects of its chart if it has
+// one.
+func (r *Renderer) kustomized(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]byte, error) {
+	if r.Kustomize == nil {
+		return nil, fmt.Errorf("bundle %s: there is nothing here that runs kustomize", d.Bundle.Name)
+	}
+	var rendered []byte
+	if made.Helm {
+		joined, err := manifest.Join(objects)
+		if err != nil {
+			return nil, err
+		}
+		rendered = []byte(joined)
+	}
+	built, err := r.Kustomize(d.Bundle.Files, made.KustomizeDir, rendered)
 	if err != nil {
-		return nil, fmt.Errorf("writing the chart %s: %w", original.Name(), err)
+		return nil, fmt.Errorf("bundle %s: %w", d.Bundle.Name, err)
 	}
-	stream, err := manifest.Join(objects)
-	if err != nil {
-		return nil, err
+	return built, nil
+}
+
+// crdsOf are the files below crds/ of a chart and its subcharts, in the order in which Helm
+// creates their objects.
+func crdsOf(c *chart.Chart) [][]byte {
+	var files [][]byte
+	for _, crd := range c.CRDObjects() {
+		files = append(files, crd.File.Data)
 	}
-	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(stream))...)
-	for i, crd := range original.CRDObjects() {
-		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd.File.Data})
-	}
-	return loader.LoadFiles(files)
+	return files
 }

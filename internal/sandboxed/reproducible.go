@@ -1,4 +1,4 @@
-package render
+package sandboxed
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -26,9 +27,9 @@ type doubt struct {
 }
 
 // trace renders a deployment and notes what its templates reach.
-func (c *Charts) trace(d target.Deployment, p Environment) traced {
+func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 	result := traced{tracing: &tracing{}}
-	loaded, made, err := c.load(d)
+	loaded, made, err := r.loader.Load(d)
 	if err != nil {
 		result.err = err
 		return result
@@ -38,11 +39,11 @@ func (c *Charts) trace(d target.Deployment, p Environment) traced {
 		result.err = err
 		return result
 	}
-	result.tracing, result.err = trace(loaded, values, p, !d.HelmOptions().DisableDNS)
+	result.tracing, result.err = trace(loaded, values, p)
 	if result.err != nil {
 		return result
 	}
-	if result.objects, result.err = c.assemble(d, made, loaded, result.files, p); result.err == nil {
+	if result.objects, result.err = r.assemble(d, made, loaded, result.files); result.err == nil {
 		result.objects = applied(d, result.objects)
 	}
 	return result
@@ -50,12 +51,12 @@ func (c *Charts) trace(d target.Deployment, p Environment) traced {
 
 // doubt looks for what can make another rendering of a deployment differ from the
 // first one.
-func (c *Charts) doubt(d target.Deployment, first rendered) doubt {
+func (r *Renderer) doubt(d target.Deployment, first rendered) doubt {
 	// The addresses of what both work on differ as long as both are there, and show
 	// should a template print them.
 	defer runtime.KeepAlive(first.chart)
 	places := places(d)
-	later := c.trace(d, places[1])
+	later := r.trace(d, places[1])
 	if found := later.doubt(d); found.cause != "" {
 		return found
 	}
@@ -70,7 +71,7 @@ func (c *Charts) doubt(d target.Deployment, first rendered) doubt {
 	}
 	// Both answers to whether it is the first revision give the same objects. What
 	// else the other one makes templates read has to be seen, too.
-	sooner := c.trace(d, places[0])
+	sooner := r.trace(d, places[0])
 	if found := sooner.doubt(d); found.cause != "" {
 		return found
 	}
@@ -106,11 +107,11 @@ func (t traced) doubt(d target.Deployment) doubt {
 // excuse says what a rendering that failed depended on; zero if it fails everywhere
 // and always. A cluster that a chart does not fit costs one deployment, and not the
 // plan.
-func (c *Charts) excuse(d target.Deployment, failure error) doubt {
-	if unfit, ok := errors.AsType[*KubeVersionError](failure); ok {
+func (r *Renderer) excuse(d target.Deployment, failure error) doubt {
+	if unfit, ok := errors.AsType[*render.KubeVersionError](failure); ok {
 		return doubt{cause: unfit.Error()}
 	}
-	failed := c.trace(d, places(d)[0])
+	failed := r.trace(d, places(d)[0])
 	if found := failed.doubt(d); found.cause != "" {
 		return found
 	}

@@ -1,6 +1,7 @@
-package render
+package sandboxed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,29 +12,27 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Render renders a deployment without a cluster, with the capabilities that it has, or
-// with made-up ones if it has none. What it gives is what an install gives, unless
-// Irreproducible says otherwise: then templates read what only the cluster or the
-// moment can tell. A release that no cluster could store is a *TooLargeError.
-func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
+// Plan renders a deployment without a cluster, see render.Charts.Render.
+func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
-		return c.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
+		return r.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
 	p := places(d)[0]
-	first, err := c.renderWith(d, p)
+	first, err := r.renderWith(d, p)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
-		if excuse := c.excuse(d, err); excuse.cause != "" {
-			return c.described(d, excuse)
+		if excuse := r.excuse(d, err); excuse.cause != "" {
+			return r.described(d, excuse)
 		}
 		return release.Rendering{}, err
 	}
-	if err := c.checkSize(d, first, p); err != nil {
+	if err := r.checkSize(d, first, p); err != nil {
 		return release.Rendering{}, err
 	}
 	listed, err := manifest.List(first.objects, d.Namespace, d.Digest)
@@ -44,7 +43,7 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	found := c.doubt(d, first)
+	found := r.doubt(d, first)
 	return release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
@@ -56,31 +55,26 @@ func (c *Charts) Render(d target.Deployment) (release.Rendering, error) {
 }
 
 // described is the rendering of a deployment whose objects cannot be told.
-func (c *Charts) described(d target.Deployment, why doubt) (release.Rendering, error) {
-	loaded, _, err := c.load(d)
+func (r *Renderer) described(d target.Deployment, why doubt) (release.Rendering, error) {
+	loaded, _, err := r.loader.Load(d)
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	if err := checkCRDs(loaded, d); err != nil { // The rest shows when it is installed.
+	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
 		return release.Rendering{}, err
 	}
 	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asks}, nil
 }
 
-// Template renders a deployment for a cluster of the given Kubernetes version,
-// such as "v1.36.0", without one. What it gives are YAML documents: the objects
-// of the release, and its hooks. Custom resource definitions below crds/ are in
-// neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
-// *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
-// *ClusterScopedError, *ForbiddenRecordError, those of kustomize.
-func (c *Charts) Template(d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
+// Template renders a deployment for a version of Kubernetes, see render.Charts.Template.
+func (r *Renderer) Template(_ context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	version, err := chartutil.ParseKubeVersion(kubeVersion)
 	if err != nil {
 		return "", "", fmt.Errorf("reading the Kubernetes version %q: %w", kubeVersion, err)
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
-	made, err := c.render(d, Environment{Capabilities: capabilities, Revision: 1})
+	made, err := r.render(d, Environment{Capabilities: capabilities, Revision: 1})
 	if err != nil {
 		return "", "", err
 	}
@@ -95,15 +89,6 @@ func (c *Charts) Template(d target.Deployment, kubeVersion string) (objects, hoo
 	return objects, hooks, err
 }
 
-// Describe reads the name and version of a deployment's chart.
-func (c *Charts) Describe(d target.Deployment) (name, version string, err error) {
-	loaded, _, err := c.load(d)
-	if err != nil {
-		return "", "", err
-	}
-	return loaded.Name(), loaded.Metadata.Version, nil
-}
-
 // places are where a deployment is rendered to find out whether it comes out alike:
 // as the first revision and as a later one and, if it has no capabilities, on clusters
 // that differ in everything a chart can ask for.
@@ -111,8 +96,8 @@ func places(d target.Deployment) [2]Environment {
 	const later = 7
 	if d.Capabilities != nil {
 		return [2]Environment{
-			{Capabilities: Capabilities(*d.Capabilities), Revision: 1},
-			{Capabilities: Capabilities(*d.Capabilities), Revision: later, Upgrade: true},
+			{Capabilities: render.Capabilities(*d.Capabilities), Revision: 1},
+			{Capabilities: render.Capabilities(*d.Capabilities), Revision: later, Upgrade: true},
 		}
 	}
 	other := chartutil.DefaultCapabilities.Copy()
@@ -129,8 +114,8 @@ func places(d target.Deployment) [2]Environment {
 }
 
 // renderWith renders the objects that stand in the manifest of a release.
-func (c *Charts) renderWith(d target.Deployment, p Environment) (rendered, error) {
-	made, err := c.render(d, p)
+func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, error) {
+	made, err := r.render(d, p)
 	if err != nil {
 		return rendered{}, err
 	}
@@ -156,31 +141,4 @@ func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructure
 		ordinary = append(ordinary, object)
 	}
 	return ordinary, hooks
-}
-
-// Values are the values of a deployment, a copy that Helm may change.
-func Values(d target.Deployment) map[string]any {
-	return deepCopy(d.HelmOptions().Values)
-}
-
-func deepCopy(values map[string]any) map[string]any {
-	copied := make(map[string]any, len(values))
-	for key, value := range values {
-		copied[key] = deepCopyValue(value)
-	}
-	return copied
-}
-
-func deepCopyValue(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return deepCopy(value)
-	case []any:
-		copied := make([]any, len(value))
-		for i, item := range value {
-			copied[i] = deepCopyValue(item)
-		}
-		return copied
-	}
-	return value
 }

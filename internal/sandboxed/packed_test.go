@@ -1,4 +1,4 @@
-package render_test
+package sandboxed_test
 
 import (
 	"archive/tar"
@@ -11,7 +11,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -83,7 +82,7 @@ func TestPackedChartsAreBounded(t *testing.T) {
 				if place == "as the chart" {
 					d.Options.Helm = &fleetyaml.Helm{Chart: "web.tgz"}
 				}
-				_, _, err := (&render.Charts{}).Describe(d)
+				_, _, err := newCharts().Describe(d)
 				if _, refused := errors.AsType[*chart.ArchiveError](err); refused != test.refused {
 					t.Errorf("error = %.300v", err)
 				}

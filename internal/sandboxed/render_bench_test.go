@@ -1,10 +1,10 @@
-package render_test
+package sandboxed_test
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 )
 
 func BenchmarkRender(b *testing.B) {
@@ -34,11 +34,11 @@ spec:
     spec: {containers: [{name: c, image: "{{ .Values.image }}"}]}
 `, i)
 	}
-	charts := new(render.Charts)
+	renderer := &sandboxed.Renderer{}
 	d := deployment(files, withValues(map[string]any{"image": "a"}))
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := charts.Render(d)
+		r, err := renderer.Plan(b.Context(), d)
 		if err != nil || r.Irreproducible != "" {
 			b.Fatal(err, r.Irreproducible)
 		}

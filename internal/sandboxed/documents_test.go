@@ -1,4 +1,4 @@
-package render_test
+package sandboxed_test
 
 import (
 	"testing"
@@ -6,14 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 // A rendering holds its objects in full, those of a list one by one, and hooks beside
 // them.
 func TestRenderDocuments(t *testing.T) {
 	t.Parallel()
-	rendering, err := (&render.Charts{}).Render(deployment(map[string]string{
+	rendering, err := newCharts().Render(t.Context(), deployment(map[string]string{
 		"Chart.yaml": chartYAML,
 		"templates/a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, metadata: {name: a}, data: {b: x, a: y2}}\n" +
 			"- {kind: Namespace, apiVersion: v1, metadata: {name: made}}\n",

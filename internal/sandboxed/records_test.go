@@ -1,4 +1,4 @@
-package render_test
+package sandboxed_test
 
 import (
 	"errors"
@@ -7,9 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -58,7 +56,7 @@ func TestBundleHoldsNoRecord(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := (&render.Charts{Kustomize: kustomize.Build}).Render(deployment(test.files, test.change))
+			_, err := newCharts().Render(t.Context(), deployment(test.files, test.change))
 			found := ""
 			if refused, ok := errors.AsType[*manifest.ForbiddenRecordError](err); ok {
 				found = refused.Kind + " " + refused.Object

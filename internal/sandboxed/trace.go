@@ -1,4 +1,4 @@
-package render
+package sandboxed
 
 import (
 	"errors"
@@ -14,6 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 // tracing is a rendering of a chart that notes what its templates reach. It runs them
@@ -33,7 +35,6 @@ type tracing struct {
 	functions template.FuncMap
 	texts     map[string]string // of files, by name
 	walked    map[*parse.Tree]bool
-	dns       bool
 	hooks     int
 	aside     bool // NOTES.txt is run, whose output is not applied.
 	mutated   bool // It has changed what other templates may read.
@@ -68,8 +69,8 @@ const notesFile = "NOTES.txt"
 
 // trace renders a chart with the values that Helm made for it. Its error says that
 // templates failed; what they reached until then is noted all the same.
-func trace(c *chart.Chart, values chartutil.Values, p Environment, dns bool) (*tracing, error) {
-	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, dns: dns, templates: template.New("gotpl").Option("missingkey=zero")}
+func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracing, error) {
+	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, templates: template.New("gotpl").Option("missingkey=zero")}
 	var capabilities any = p.Capabilities
 	if p.anyVersion {
 		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(peeked()) }}
@@ -155,9 +156,7 @@ func (t *tracing) noting(functions template.FuncMap) template.FuncMap {
 	for _, name := range []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
 		functions[name] = telling(functions[name], func(_, _ []reflect.Value) { t.mutated = t.mutated || t.aside })
 	}
-	if !t.dns {
-		functions["getHostByName"] = func(string) string { return "" }
-	}
+	functions["getHostByName"] = func(string) string { return "" } // As in runEngine.
 	return functions
 }
 
@@ -262,9 +261,9 @@ func rootContext(c *chart.Chart, values chartutil.Values) (chartutil.Values, err
 	if isLibrary(c) {
 		return chartutil.Values{}, nil // Nothing of it is run by itself.
 	}
-	bare := copyChart(c)
+	bare := render.CopyChart(c)
 	withoutTemplates(bare)
-	bare.Templates = []*chart.File{{Name: templatesDir + "catch.yaml", Data: []byte(catching)}}
+	bare.Templates = []*chart.File{{Name: "templates/catch.yaml", Data: []byte(catching)}}
 	values = maps.Clone(values)
 	var caught chartutil.Values
 	values[capabilitiesField] = catcher{caught: &caught}

@@ -1,0 +1,60 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// lookup reads objects for the template function of this name, as the identity that the
+// deployment is written with (helm.sh/helm/v3/pkg/engine/lookup_func.go): one object, or a
+// list if name is "". What is not there is an empty map.
+func (c *Client) lookup(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	client, err := c.lookupClient(apiVersion, kind, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s %s: %w", apiVersion, kind, err)
+	}
+	var found interface{ UnstructuredContent() map[string]any }
+	if name != "" {
+		found, err = client.Get(ctx, name, metav1.GetOptions{})
+	} else {
+		found, err = client.List(ctx, metav1.ListOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up %s %s: %w", apiVersion, kind, err)
+	}
+	return found.UnstructuredContent(), nil
+}
+
+// lookupClient is a client for a kind, in a namespace if the kind has namespaces.
+func (c *Client) lookupClient(apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
+	mapper, err := c.getter.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	wanted := schema.FromAPIVersionAndKind(apiVersion, kind)
+	mapping, err := mapper.RESTMapping(wanted.GroupKind(), wanted.Version)
+	if err != nil {
+		return nil, err
+	}
+	config, err := c.getter.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == "" {
+		return objects.Resource(mapping.Resource), nil
+	}
+	return objects.Resource(mapping.Resource).Namespace(namespace), nil
+}

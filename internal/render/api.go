@@ -1,0 +1,47 @@
+package render
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Charts renders deployments. It reads charts itself; their templates run in the sandbox. It
+// is safe for concurrent use.
+type Charts struct {
+	Sandbox Sandbox
+
+	loader    Loader
+	mentioned sync.Map // chartKey -> mentions
+	planned   renderings
+}
+
+// Render renders a deployment without a cluster, with the capabilities that it has, or
+// with made-up ones if it has none. What it gives is what an install gives, unless
+// Irreproducible says otherwise: then templates read what only the cluster or the
+// moment can tell. A release that no cluster could store is a *TooLargeError. Equal
+// deployments are rendered once.
+func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rendering, error) {
+	return c.planned.get(ctx, d, func() (release.Rendering, error) { return c.Sandbox.Plan(ctx, d) })
+}
+
+// Template renders a deployment for a cluster of the given Kubernetes version,
+// such as "v1.36.0", without one. What it gives are YAML documents: the objects
+// of the release, and its hooks. Custom resource definitions below crds/ are in
+// neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
+// *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
+// *ClusterScopedError, *manifest.ForbiddenRecordError, those of kustomize.
+func (c *Charts) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
+	return c.Sandbox.Template(ctx, d, kubeVersion)
+}
+
+// Describe reads the name and version of a deployment's chart.
+func (c *Charts) Describe(d target.Deployment) (name, version string, err error) {
+	loaded, _, err := c.loader.Load(d)
+	if err != nil {
+		return "", "", err
+	}
+	return loaded.Name(), loaded.Metadata.Version, nil
+}

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Chart is a rendered chart, for Helm to install.
+type Chart struct {
+	// Rendered has no template but quotes of what the templates gave.
+	Rendered *chart.Chart
+	// Recorded is the chart that the release record contains.
+	Recorded *chart.Chart
+}
+
+// Chart renders the chart of a deployment for a revision of its release. Helm itself would
+// run the templates in this process. mapper says which kinds of the cluster have no
+// namespace.
+func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup, mapper meta.RESTMapper) (Chart, error) {
+	loaded, style, err := c.loader.Load(d)
+	if err != nil {
+		return Chart{}, err
+	}
+	files, err := c.Sandbox.Apply(ctx, d, revision, lookup)
+	if err != nil {
+		return Chart{}, err
+	}
+	var made Chart
+	switch {
+	case style.KustomizesChart() || d.Options.Namespace != "":
+		made, err = confinedChart(loaded, d, files, mapper)
+	case style.Kustomize:
+		made.Rendered, err = BuiltChart(loaded, []byte(files.Objects))
+		made.Recorded = made.Rendered
+	default:
+		made.Rendered = quoteChart(loaded, files.Outputs, files.CRDs)
+		made.Recorded, err = loaded, files.process(loaded)
+	}
+	if err != nil {
+		return Chart{}, err
+	}
+	return made, CheckCRDs(made.Rendered, d)
+}
+
+// confinedChart is a chart whose objects were changed after its templates. Helm's own
+// post-renderer would not do: it is not given hooks, while Fleet changes them like everything
+// else (internal/helmdeployer/postrender.go).
+func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper meta.RESTMapper) (Chart, error) {
+	objects, err := manifest.Parse([]byte(files.Objects))
+	if err != nil {
+		return Chart{}, &ManifestError{Bundle: d.Bundle.Name, Err: err}
+	}
+	if objects, err = Confine(objects, d, mapper); err != nil {
+		return Chart{}, err
+	}
+	changed, err := ChangedChart(loaded, objects, files.CRDs)
+	return Chart{Rendered: changed, Recorded: changed}, err
+}
+
+// process changes a chart as the sandbox did.
+func (f Files) process(c *chart.Chart) error {
+	if len(f.Metadata) == 0 {
+		return nil
+	}
+	var metadata chart.Metadata
+	if err := json.Unmarshal(f.Metadata, &metadata); err != nil {
+		return fmt.Errorf("reading the metadata of chart %s: %w", c.Name(), err)
+	}
+	numbers := json.NewDecoder(bytes.NewReader(f.Values))
+	numbers.UseNumber() // They are written as they are.
+	var values map[string]any
+	if err := numbers.Decode(&values); err != nil {
+		return fmt.Errorf("reading the values of chart %s: %w", c.Name(), err)
+	}
+	c.Metadata, c.Values = &metadata, values
+	return nil
+}

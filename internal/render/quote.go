@@ -1,0 +1,83 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+)
+
+const (
+	// rawDir holds the manifests of a raw bundle inside its generated chart.
+	rawDir = "manifests/"
+	// templatesDir holds what Helm renders.
+	templatesDir = "templates/"
+)
+
+// quoted puts a manifest into a chart without any of it being read as a template.
+func quoted(name string, stream []byte) []*loader.BufferedFile {
+	if len(stream) == 0 {
+		return nil
+	}
+	quote := fmt.Sprintf("{{ .Files.Get %q }}\n", rawDir+name)
+	return []*loader.BufferedFile{
+		{Name: rawDir + name, Data: stream},
+		{Name: templatesDir + rawDir + name + ".yaml", Data: []byte(quote)},
+	}
+}
+
+// ChangedChart is a chart that stands for original and renders nothing but
+// objects, and has these files below crds/.
+func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, crds [][]byte) (*chart.Chart, error) {
+	metadata := *original.Metadata
+	metadata.Dependencies = nil
+	described, err := yaml.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("writing the chart %s: %w", original.Name(), err)
+	}
+	stream, err := manifest.Join(objects)
+	if err != nil {
+		return nil, err
+	}
+	files := append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("rendered.yaml", []byte(stream))...)
+	for i, crd := range crds {
+		files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("crds/%03d.yaml", i), Data: crd})
+	}
+	return loader.LoadFiles(files)
+}
+
+// BuiltChart is generated, a chart without templates, with the objects that kustomize built.
+func BuiltChart(generated *chart.Chart, built []byte) (*chart.Chart, error) {
+	described, err := yaml.Marshal(generated.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("writing the chart %s: %w", generated.Name(), err)
+	}
+	return loader.LoadFiles(append([]*loader.BufferedFile{{Name: chartutil.ChartfileName, Data: described}}, quoted("kustomize.yaml", built)...))
+}
+
+// quoteChart is a chart that renders to outputs, which are those of original by the names of
+// their templates, and has these files below crds/.
+func quoteChart(original *chart.Chart, outputs map[string]string, crds [][]byte) *chart.Chart {
+	metadata := *original.Metadata
+	metadata.Dependencies, metadata.Type = nil, "" // A library renders nothing.
+	made := &chart.Chart{Metadata: &metadata}
+	for i, name := range slices.Sorted(maps.Keys(outputs)) {
+		key := fmt.Sprintf("%s%06d", rawDir, i)
+		made.Files = append(made.Files, &chart.File{Name: key, Data: []byte(outputs[name])})
+		made.Templates = append(made.Templates, &chart.File{
+			Name: strings.TrimPrefix(name, original.Name()+"/"), Data: fmt.Appendf(nil, "{{ .Files.Get %q }}", key),
+		})
+	}
+	for i, crd := range crds {
+		made.Files = append(made.Files, &chart.File{Name: fmt.Sprintf("crds/%06d.yaml", i), Data: crd})
+	}
+	return made
+}

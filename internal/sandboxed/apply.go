@@ -1,0 +1,73 @@
+package sandboxed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Apply renders a deployment for a revision of its release, see render.Sandbox.
+func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (render.Files, error) {
+	loaded, style, err := r.loader.Load(d)
+	if err != nil {
+		return render.Files{}, err
+	}
+	hasDependencies := len(loaded.Metadata.Dependencies) > 0
+	outputs, err := runTemplates(d, loaded, Environment{
+		Capabilities: render.Capabilities(revision.Capabilities), Revision: revision.Number, Upgrade: revision.Upgrade,
+		Lookup: func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+			return lookup(ctx, apiVersion, kind, namespace, name)
+		},
+	})
+	if err != nil {
+		return render.Files{}, err
+	}
+	var files render.Files
+	if !revision.Upgrade {
+		files.CRDs = crdsOf(loaded)
+	}
+	if style.Kustomize || d.Options.Namespace != "" {
+		files.Objects, err = r.changed(d, style, outputs)
+		return files, err
+	}
+	files.Outputs = outputs
+	if hasDependencies {
+		err = describe(&files, loaded)
+	}
+	return files, err
+}
+
+// changed are the objects of a deployment after its kustomization.
+func (r *Renderer) changed(d target.Deployment, style render.Style, outputs map[string]string) (string, error) {
+	objects, err := renderedObjects(d, outputs)
+	if err != nil {
+		return "", err
+	}
+	if style.Kustomize && !style.Helm {
+		built, err := r.kustomized(d, style, nil)
+		return string(built), err
+	}
+	if style.Kustomize {
+		if objects, err = r.kustomizedObjects(d, style, objects); err != nil {
+			return "", err
+		}
+	}
+	return manifest.Join(objects)
+}
+
+// describe adds what the processing of dependencies made of a chart.
+func describe(f *render.Files, c *chart.Chart) (err error) {
+	if f.Metadata, err = json.Marshal(c.Metadata); err != nil {
+		return fmt.Errorf("writing the metadata of chart %s: %w", c.Name(), err)
+	}
+	if f.Values, err = json.Marshal(c.Values); err != nil {
+		return fmt.Errorf("writing the values of chart %s: %w", c.Name(), err)
+	}
+	return nil
+}

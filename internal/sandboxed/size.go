@@ -1,0 +1,100 @@
+package sandboxed
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// checkSize says whether the record of a release fits into a cluster.
+func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) error {
+	stream, err := manifest.Join(made.objects)
+	if err != nil {
+		return err
+	}
+	if len(stream) > manifest.MaxSize {
+		return &render.ManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
+	}
+	// What is small need not be compressed to know that it fits.
+	const harmless = manifest.MaxRecord / 4
+	if sizeOf(made.chart)+len(stream) < harmless {
+		return nil
+	}
+	whole, err := r.render(d, p) // Hooks as well.
+	if err != nil {
+		return err
+	}
+	if stream, err = manifest.Join(whole.objects); err != nil {
+		return err
+	}
+	installed, err := r.installed(d, p)
+	if err != nil {
+		return err
+	}
+	size, err := recordSize(&helmrelease.Release{Name: d.Release, Namespace: d.Namespace, Chart: installed, Config: render.Values(d), Manifest: stream, Info: &helmrelease.Info{}})
+	if err != nil || size <= render.MaxStored {
+		return err
+	}
+	return &render.TooLargeError{Bundle: d.Bundle.Name, Size: size, Largest: largestFiles(installed)}
+}
+
+// recordSize is how large a record is as Helm writes it
+// (helm.sh/helm/v3/pkg/storage/driver/util.go, encodeRelease).
+func recordSize(record *helmrelease.Release) (int, error) {
+	content, err := json.Marshal(record)
+	if err != nil {
+		return 0, fmt.Errorf("encoding release %s: %w", record.Name, err)
+	}
+	var compressed bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
+	if err != nil {
+		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
+	}
+	if _, err := writer.Write(content); err != nil {
+		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
+	}
+	if err := writer.Close(); err != nil {
+		return 0, fmt.Errorf("compressing release %s: %w", record.Name, err)
+	}
+	return base64.StdEncoding.EncodedLen(compressed.Len()), nil
+}
+
+func sizeOf(c *chart.Chart) int {
+	total := 0
+	for _, file := range storedFiles(c) {
+		total += file.Size
+	}
+	return total
+}
+
+// storedFiles are the files of a chart that a record holds: not those of its
+// dependencies, which Helm leaves out.
+func storedFiles(c *chart.Chart) []render.NamedSize {
+	var files []render.NamedSize
+	for _, list := range [][]*chart.File{c.Templates, c.Files} {
+		for _, file := range list {
+			files = append(files, render.NamedSize{Name: file.Name, Size: len(file.Data)})
+		}
+	}
+	return files
+}
+
+func largestFiles(c *chart.Chart) []render.NamedSize {
+	const named = 3
+	files := storedFiles(c)
+	slices.SortFunc(files, func(a, b render.NamedSize) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Name, b.Name))
+	})
+	return files[:min(named, len(files))]
+}
