@@ -54,7 +54,7 @@ func house() map[string]room {
 		"manifest":  {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
 		"chart":     {code: core, tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
 		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
-		"sandboxed": {code: append([]string{"chart", "manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
+		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
 		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},

@@ -485,6 +485,22 @@ func BenchmarkDeployments(b *testing.B) {
 	}
 }
 
+// BenchmarkPlainFields is a bundle whose templates only read fields of the cluster.
+func BenchmarkPlainFields(b *testing.B) {
+	in := fleetOf(b, 200, 0)
+	in.Bundles = []*bundle.Bundle{parsed(b, "bundle", `helm:
+  values: {cluster: '${ .ClusterName }', env: '${ .ClusterLabels.env }', image: {tag: v1, pull: Always}, replicas: 2, list: [a, b, c]}
+  templateValues: {region: '${ .ClusterLabels.region }'}
+`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		result, err := target.Deployments(in)
+		if err != nil || len(result.Deployments) != len(in.Clusters) {
+			b.Fatal(err, len(result.Deployments))
+		}
+	}
+}
+
 func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
 	t.Parallel()
 
