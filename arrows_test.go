@@ -44,7 +44,7 @@ func house() map[string]room {
 		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy"}), tests: props,
+			code: slices.Concat(core, edges, []string{"source", "deploy", "sandboxed"}), tests: props,
 			speaks: []string{"Terraform", "Kubernetes"}, testsSpeak: foreign,
 		},
 		"deploy": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
@@ -61,12 +61,12 @@ func house() map[string]room {
 
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
 		"release":   {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
-		"target":    {code: []string{"fleetyaml", "bundle"}, pure: true},
+		"target":    {code: []string{"fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
 		"bundle":    {code: []string{"fleetyaml"}, pure: true},
 		"fleetyaml": {pure: true},
 
 		// Nothing but tests.
-		"conformance": {tests: slices.Concat(core, edges), testsSpeak: foreign},
+		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsSpeak: foreign},
 
 		// A program that measures the built provider from outside.
 		"bench":     {code: props, tests: props, speaks: []string{"Kubernetes"}},

@@ -233,8 +233,8 @@ func (m *made) deployments(t *testing.T, bundles ...*bundle.Bundle) target.Resul
 	for i, criteria := range m.settings.Rules {
 		rules[i] = target.Rule(criteria)
 	}
-	result, err := target.Deployments(target.Input{
-		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups,
+	result, err := target.Deployments(t.Context(), target.Input{
+		Bundles: bundles, Rules: rules, Clusters: m.settings.Clusters, Groups: m.settings.Groups, Evaluator: sandboxed.InProcess{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -28,8 +29,8 @@ type recordedDeployments struct {
 
 func (c *corpus) deployments(t *testing.T, r recording, b *bundle.Bundle) target.Result {
 	t.Helper()
-	result, err := target.Deployments(target.Input{
-		Bundles: []*bundle.Bundle{b}, Rules: r.rules(), Clusters: c.clusters, Groups: c.groups,
+	result, err := target.Deployments(t.Context(), target.Input{
+		Bundles: []*bundle.Bundle{b}, Rules: r.rules(), Clusters: c.clusters, Groups: c.groups, Evaluator: sandboxed.InProcess{},
 	})
 	if err != nil {
 		t.Fatalf("bundle %s: %v", b.Name, err)

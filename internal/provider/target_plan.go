@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -129,8 +130,8 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 	if reason != "" || diags.HasError() {
 		return nil, reason
 	}
-	result, err := target.Deployments(target.Input{
-		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: r.fleet.groups,
+	result, err := target.Deployments(ctx, target.Input{
+		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: r.fleet.groups, Evaluator: sandboxed.InProcess{},
 	})
 	if err != nil {
 		addTargetError(diags, m.Name.ValueString(), err)

@@ -32,7 +32,7 @@ func steps(t *testing.T, bundles map[string]string, clusters []string, adjust ma
 		known[i] = target.NewCluster(name)
 		known[i].Labels = map[string]string{"name": name}
 	}
-	result, err := target.Deployments(target.Input{
+	result, err := target.Deployments(t.Context(), target.Input{
 		Bundles: read, Clusters: known, Rules: []target.Rule{{ClusterSelector: &fleetyaml.Selector{}}},
 	})
 	if err != nil || len(result.Failures) > 0 {

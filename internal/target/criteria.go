@@ -83,6 +83,17 @@ type candidate struct {
 
 	groups []*group
 	facts  facts
+	// known is what context returned.
+	known map[string]any
+}
+
+// context is what "." is in a template. It is the same for all bundles and must not be
+// changed.
+func (c *candidate) context() map[string]any {
+	if c.known == nil {
+		c.known = c.facts.context()
+	}
+	return c.known
 }
 
 func (c *candidate) isCalled(name string) bool {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -23,6 +23,9 @@ type Input struct {
 	Rules    []Rule
 	Clusters []Cluster
 	Groups   []Group
+	// Evaluator runs templates that do more than read a field of the cluster. It gets one
+	// request for each bundle that needs it.
+	Evaluator Evaluator
 }
 
 // Result is what follows from an Input. Equal deployments share their options;
@@ -39,7 +42,7 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *ReleaseNameError or *ReleaseClashError. Its text
+	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or *ReleaseClashError. Its text
 	// does not name the cluster, so that one cause reads alike on many.
 	Err error
 }
@@ -47,8 +50,9 @@ type Failure struct {
 // Deployments decides which clusters get which bundles, and with which options.
 // What fails for one cluster fails there only.
 //
-// Errors: those of Match, and bundles that cannot be matched at all.
-func Deployments(in Input) (Result, error) {
+// Errors: those of Match, bundles that cannot be matched at all, and the error of ctx if
+// it ends while templates run.
+func Deployments(ctx context.Context, in Input) (Result, error) {
 	clusters, err := candidates(in.Clusters, in.Groups)
 	if err != nil {
 		return Result{}, err
@@ -61,28 +65,18 @@ func Deployments(in Input) (Result, error) {
 	ruled, unmatched := apply(rules, clusters)
 	result.Unmatched = unmatched
 
-	functions := newBase()
 	names := make(map[string]bool, len(in.Bundles))
 	for _, b := range in.Bundles {
 		if names[b.Name] {
 			return Result{}, fmt.Errorf("two bundles are called %q", b.Name)
 		}
 		names[b.Name] = true
-		plan, err := newPlan(b, functions)
+		plan, err := newPlan(b)
 		if err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
-		for i, cluster := range clusters {
-			matched, in := plan.decide(cluster, ruled[i])
-			if !in {
-				continue
-			}
-			d, err := plan.deployment(cluster, matched)
-			if err != nil {
-				result.Failures = append(result.Failures, Failure{Cluster: cluster.Name, Bundle: b.Name, Err: inFile(b.DefinitionFile, err)})
-				continue
-			}
-			result.Deployments = append(result.Deployments, d)
+		if err := plan.addTo(ctx, &result, in.Evaluator, clusters, ruled); err != nil {
+			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
 	}
 	result.refuseClashes()
@@ -90,16 +84,20 @@ func Deployments(in Input) (Result, error) {
 	return result, nil
 }
 
-// inFile says in which file the template stands that an error is about. Errors are
-// shared by clusters, so it is a copy that says so.
+// inFile says in which file the templates stand that an error is about. Errors are
+// shared by clusters, so it is a copy that names the file.
 func inFile(file string, err error) error {
-	wrong, ok := err.(*TemplateError) //nolint:errorlint // Only the error itself can be told more.
-	if !ok {
-		return err
+	switch err := err.(type) { //nolint:errorlint // Only the error itself can name the file.
+	case *TemplateError:
+		named := *err
+		named.File = file
+		return &named
+	case *EvaluationError:
+		named := *err
+		named.File = file
+		return &named
 	}
-	told := *wrong
-	told.File = file
-	return &told
+	return err
 }
 
 // apply says of each cluster whether a rule matches it, and which rules match none.
@@ -154,7 +152,7 @@ type plan struct {
 	criteria       []criteria // Of customizations, by index.
 	overrides      []criteria // Of OverrideTargets, by index.
 	partitions     []criteria // Of the rollout strategy, by index.
-	functions      *template.Template
+	batch          *batch
 	// variants are the merged options, by the customizations that matched.
 	variants map[string]*variant
 }
@@ -171,8 +169,8 @@ type variant struct {
 	err    error
 }
 
-func newPlan(b *bundle.Bundle, functions *template.Template) (*plan, error) {
-	p := &plan{bundle: b, functions: functions, variants: make(map[string]*variant)}
+func newPlan(b *bundle.Bundle) (*plan, error) {
+	p := &plan{bundle: b, batch: newBatch(), variants: make(map[string]*variant)}
 	for _, list := range [][]fleetyaml.Customization{b.Definition.Targets, b.Definition.TargetCustomizations} {
 		for i := range list {
 			compiled, err := compile(list[i].Criteria)
@@ -247,29 +245,70 @@ func (p *plan) decideAlone(c *candidate) (matched []int, in bool) {
 	return []int{first}, true
 }
 
-func (p *plan) deployment(c *candidate, matched []int) (Deployment, error) {
-	v := p.variant(matched)
-	if v.err != nil {
-		return Deployment{}, v.err
+// addTo adds the deployments of the bundle, and those that cannot be made, to result. The
+// error is that of ctx.
+func (p *plan) addTo(ctx context.Context, result *Result, evaluator Evaluator, clusters []*candidate, ruled []bool) error {
+	var drafts []*draft
+	for i, cluster := range clusters {
+		if matched, in := p.decide(cluster, ruled[i]); in {
+			drafts = append(drafts, p.draft(cluster, matched))
+		}
 	}
-	d := Deployment{
+	results, evaluation := p.batch.request.run(ctx, evaluator)
+	if evaluation != nil && ctx.Err() != nil {
+		return fmt.Errorf("running templates: %w", ctx.Err())
+	}
+	for _, d := range drafts {
+		deployment, err := d.finish(results, evaluation)
+		if err != nil {
+			err = inFile(p.bundle.DefinitionFile, err)
+			result.Failures = append(result.Failures, Failure{Cluster: d.deployment.Cluster, Bundle: p.bundle.Name, Err: err})
+			continue
+		}
+		result.Deployments = append(result.Deployments, deployment)
+	}
+	return nil
+}
+
+// draft is a deployment before its templates have run.
+type draft struct {
+	deployment Deployment
+	content    string
+	// job is nil if there is nothing to template.
+	job *job
+	err error
+}
+
+func (p *plan) draft(c *candidate, matched []int) *draft {
+	v := p.variant(matched)
+	d := &draft{content: v.content, err: v.err, deployment: Deployment{
 		Cluster: c.Name, Release: v.release, Namespace: v.namespace, Options: v.options, Digest: v.digest,
 		Bundle: p.bundle, Paused: c.Paused || p.bundle.Definition.Paused, Partitions: matching(p.partitions, c),
-	}
+	}}
 	// A cluster without labels is not templated (Fleet's
 	// internal/cmd/controller/target/builder.go).
-	if v.templating == nil || len(c.facts.labels) == 0 {
-		return d, nil
+	if v.err != nil || v.templating == nil || len(c.facts.labels) == 0 {
+		return d
 	}
-	values, err := v.templating.valuesFor(c.facts)
+	d.job, d.err = v.templating.prepare(c, p.batch)
+	return d
+}
+
+// finish takes the results of all runs, or the error of the evaluator.
+func (d *draft) finish(results []Evaluated, evaluation error) (Deployment, error) {
+	if d.err != nil || d.job == nil {
+		return d.deployment, d.err
+	}
+	values, err := d.job.finish(results, evaluation)
 	if err != nil {
 		return Deployment{}, err
 	}
-	helm := *v.options.Helm
+	deployment := d.deployment
+	helm := *deployment.Options.Helm
 	helm.Values = values
-	d.Options.Helm = &helm
-	d.Digest, err = digest(d, v.content)
-	return d, err
+	deployment.Options.Helm = &helm
+	deployment.Digest, err = digest(deployment, d.content)
+	return deployment, err
 }
 
 func (p *plan) variant(matched []int) *variant {
@@ -296,7 +335,7 @@ func (p *plan) newVariant(matched []int) *variant {
 		v.err = &ReleaseNameError{Name: v.release}
 		return v
 	}
-	v.templating = newTemplating(p.functions, v.options.Helm)
+	v.templating = newTemplating(v.options.Helm)
 	v.content = p.bundle.ContentOf(v.options.Helm)
 	v.digest, v.err = digest(Deployment{Options: v.options, Release: v.release, Namespace: v.namespace}, v.content)
 	return v

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed" //nolint:depguard // Tests run real templates.
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -130,7 +131,7 @@ func TestDeployments(t *testing.T) {
 
 	paused := cluster("paused", "env=dev")
 	paused.Paused = true
-	result, err := target.Deployments(target.Input{
+	result, err := target.Deployments(t.Context(), target.Input{
 		Bundles: []*bundle.Bundle{
 			parsed(t, "web", "defaultNamespace: shop\ntargetCustomizations:\n- {clusterSelector: {matchLabels: {env: prod}}, namespace: prod, helm: {releaseName: web-prod}}\n- {clusterName: skipped, doNotDeploy: true}\n"),
 			parsed(t, "Odd_Name", "overrideTargets: [{clusterName: prod}]\n"),
@@ -216,10 +217,10 @@ func TestDeploymentsFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			result, err := target.Deployments(target.Input{
+			result, err := target.Deployments(t.Context(), target.Input{
 				Bundles:  []*bundle.Bundle{parsed(t, "bad", test.text), parsed(t, "good", "")},
 				Rules:    everywhere(),
-				Clusters: []target.Cluster{cluster("a", "env=dev")},
+				Clusters: []target.Cluster{cluster("a", "env=dev")}, Evaluator: sandboxed.InProcess{},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -246,7 +247,7 @@ func is[E error](err error) bool {
 func TestDeploymentsClash(t *testing.T) {
 	t.Parallel()
 
-	result, err := target.Deployments(target.Input{
+	result, err := target.Deployments(t.Context(), target.Input{
 		Bundles: []*bundle.Bundle{
 			parsed(t, "b", "helm: {releaseName: same}\n"),
 			parsed(t, "a", "targets: [{clusterName: two, helm: {releaseName: same}}]\n"),
@@ -280,7 +281,7 @@ func TestNonHermeticFunctions(t *testing.T) {
 			t.Parallel()
 
 			b := parsed(t, "b", "helm: {templateValues: {a: '${ "+call+" }'}}")
-			result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}})
+			result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +301,7 @@ func TestDates(t *testing.T) {
     zone: '${ dateInZone "15" 0 "UTC" | quote }'
     parsed: '${ toDate "2006-01-02" "2024-05-06" | htmlDate | quote }'
 `)
-	result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}})
+	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
 	if err != nil || len(result.Failures) > 0 {
 		t.Fatal(err, result.Failures)
 	}
@@ -319,7 +320,7 @@ func TestTemplatesDoNotLeak(t *testing.T) {
 	b := parsed(t, "b", `helm: {values: {a: '${ set .ClusterValues.nested "k" "changed" | len }${ set .ClusterLabels "env" "x" | len }', env: global.fleet.clusterLabels.env}}`)
 	before := fingerprint(t, b, c)
 	for range 2 {
-		result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{c, cluster("z", "env=prod")}})
+		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{c, cluster("z", "env=prod")}, Evaluator: sandboxed.InProcess{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +348,7 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 
 	digest := func(text string, c target.Cluster) string {
-		result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{parsed(t, "b", text)}, Rules: everywhere(), Clusters: []target.Cluster{c}})
+		result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{parsed(t, "b", text)}, Rules: everywhere(), Clusters: []target.Cluster{c}, Evaluator: sandboxed.InProcess{}})
 		if err != nil || len(result.Deployments) != 1 {
 			t.Fatal(err, result)
 		}
@@ -385,7 +386,7 @@ func TestDeploymentsProperties(t *testing.T) {
 	t.Parallel()
 
 	in := fleetOf(t, 12, 8)
-	all, err := target.Deployments(in)
+	all, err := target.Deployments(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +405,7 @@ func TestDeploymentsProperties(t *testing.T) {
 			shuffled.Bundles[i], shuffled.Bundles[j] = shuffled.Bundles[j], shuffled.Bundles[i]
 		})
 		slices.Reverse(shuffled.Groups)
-		got, err := target.Deployments(shuffled)
+		got, err := target.Deployments(t.Context(), shuffled)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -413,7 +414,7 @@ func TestDeploymentsProperties(t *testing.T) {
 		}
 		few := shuffled
 		few.Clusters = shuffled.Clusters[:3]
-		if got, err = target.Deployments(few); err != nil {
+		if got, err = target.Deployments(t.Context(), few); err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range got.Deployments {
@@ -429,6 +430,8 @@ func fleetOf(tb testing.TB, clusters, bundles int) target.Input {
 	tb.Helper()
 
 	in := target.Input{
+		Evaluator: sandboxed.InProcess{},
+
 		Rules:  []target.Rule{{ClusterGroup: "all"}},
 		Groups: []target.Group{{Name: "all"}, {Name: "prod", Selector: *labelled("env", "prod"), Labels: map[string]string{"tier": "prod"}}},
 	}
@@ -458,7 +461,7 @@ func retained(b *testing.B, in target.Input) float64 {
 		return stats.HeapAlloc
 	}
 	before := heap()
-	result, err := target.Deployments(in)
+	result, err := target.Deployments(b.Context(), in)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -473,7 +476,7 @@ func BenchmarkDeployments(b *testing.B) {
 		b.Run(fmt.Sprintf("%d", size.clusters*size.bundles), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				result, err := target.Deployments(in)
+				result, err := target.Deployments(b.Context(), in)
 				if err != nil || len(result.Deployments) != size.clusters*size.bundles {
 					b.Fatal(err, len(result.Deployments))
 				}
@@ -494,7 +497,7 @@ func BenchmarkPlainFields(b *testing.B) {
 `)}
 	b.ReportAllocs()
 	for b.Loop() {
-		result, err := target.Deployments(in)
+		result, err := target.Deployments(b.Context(), in)
 		if err != nil || len(result.Deployments) != len(in.Clusters) {
 			b.Fatal(err, len(result.Deployments))
 		}
@@ -506,7 +509,7 @@ func TestTemplateErrorsNameFileAndExpression(t *testing.T) {
 
 	b := parsed(t, "b", "helm: {values: {region: '${ .ClusterLabels.nowhere }'}}\n")
 	b.DefinitionFile = "apps/b/fleet.yaml"
-	result, err := target.Deployments(target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}})
+	result, err := target.Deployments(t.Context(), target.Input{Bundles: []*bundle.Bundle{b}, Rules: everywhere(), Clusters: []target.Cluster{cluster("c", "a=b")}, Evaluator: sandboxed.InProcess{}})
 	if err != nil || len(result.Failures) != 1 {
 		t.Fatal(result, err)
 	}

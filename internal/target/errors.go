@@ -65,6 +65,25 @@ func (e *TemplateError) Error() string {
 // Unwrap gives the cause.
 func (e *TemplateError) Unwrap() error { return e.Err }
 
+// EvaluationError says that the templates of a bundle could not be run, because a limit
+// was exceeded for example. It does not name the template that is to blame.
+type EvaluationError struct {
+	// File is the fleet.yaml, "" for options that stand elsewhere.
+	File string
+	Err  error
+}
+
+// Error names the file.
+func (e *EvaluationError) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("running templates: %v", e.Err)
+	}
+	return fmt.Sprintf("running the templates of %s: %v", e.File, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *EvaluationError) Unwrap() error { return e.Err }
+
 // NonHermeticError says that a template calls a function whose answer is another
 // one each time, so that no plan could be kept.
 type NonHermeticError struct {

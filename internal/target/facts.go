@@ -39,8 +39,7 @@ func isForeign(key string) bool {
 	return strings.HasPrefix(key, "kubectl.kubernetes.io/") || strings.Contains(key, "cattle.io/")
 }
 
-// context is what "." is in a template. Functions such as set can change it, so
-// each deployment gets its own.
+// context is what "." is in a template.
 func (f facts) context() map[string]any {
 	return map[string]any{
 		"ClusterName":        f.name,

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 
 	"sigs.k8s.io/yaml"
 
@@ -14,7 +13,8 @@ import (
 )
 
 const (
-	leftDelim, rightDelim = "${", "}"
+	// valuesPlace is the option that values stand in.
+	valuesPlace = "helm.values"
 	// labelReference is what a value begins with that stands for a label.
 	labelReference = "global.fleet.clusterLabels."
 	// maxDepth is how many maps deep label references are looked for.
@@ -27,184 +27,202 @@ var errTooDeep = fmt.Errorf("values are more than %d maps deep", maxDepth)
 // knowing the cluster.
 type templating struct {
 	helm *fleetyaml.Helm
-	base *template.Template // Empty; it holds the functions.
 	// err is what is wrong for every cluster.
 	err           error
 	hasReferences bool
-	// values is the template of helm.Values, nil if it has to be made for each
-	// cluster, or if there is nothing to do.
-	values         *template.Template
-	templateValues map[string]*template.Template
+	// shared are the templates of all clusters, nil if they are made for each cluster.
+	shared *templates
 }
 
-// newTemplating answers nil when there is nothing to template.
-func newTemplating(base *template.Template, helm *fleetyaml.Helm) *templating {
+// newTemplating returns nil when there is nothing to template.
+func newTemplating(helm *fleetyaml.Helm) *templating {
 	if helm == nil || (len(helm.Values) == 0 && len(helm.TemplateValues) == 0) {
 		return nil
 	}
-	t := &templating{helm: helm, base: base}
+	t := &templating{helm: helm}
 	if t.hasReferences, t.err = hasReferences(helm.Values, 0); t.err != nil {
-		t.err = &TemplateError{Place: "helm.values", Err: t.err}
+		t.err = &TemplateError{Place: valuesPlace, Err: t.err}
+		return t
+	}
+	if t.hasReferences {
 		return t
 	}
 	if helm.DisablePreProcess {
-		if !t.hasReferences {
-			return nil
-		}
-		return t
+		return nil
 	}
-	t.err = t.parse()
-	if t.err == nil && !t.hasReferences && t.values == nil && len(t.templateValues) == 0 {
+	t.shared, t.err = newTemplates(helm, helm.Values)
+	if t.err == nil && t.shared == nil {
 		return nil
 	}
 	return t
 }
 
-func (t *templating) parse() error {
-	if !t.hasReferences {
-		var err error
-		if t.values, err = t.parseValues(t.helm.Values); err != nil {
-			return err
-		}
-	}
-	t.templateValues = make(map[string]*template.Template, len(t.helm.TemplateValues))
-	for _, key := range slices.Sorted(maps.Keys(t.helm.TemplateValues)) {
-		place := "helm.templateValues." + key
-		parsed, err := t.parseText(place, t.helm.TemplateValues[key])
-		if err != nil {
-			return &TemplateError{Place: place, Err: err}
-		}
-		t.templateValues[key] = parsed
-	}
-	return nil
+// job is the templating of the values of one cluster.
+type job struct {
+	values map[string]any
+	// templates are nil if values are final.
+	templates *templates
+	// run is the index of the run in the batch.
+	run int
 }
 
-// parseValues makes one template of all values, as YAML; nil if none holds one.
-func (t *templating) parseValues(values map[string]any) (*template.Template, error) {
-	text, err := yaml.Marshal(values)
-	if err != nil {
-		return nil, &TemplateError{Place: "helm.values", Err: err}
-	}
-	if !bytes.Contains(text, []byte(leftDelim)) {
-		return nil, nil
-	}
-	parsed, err := t.parseText("helm.values", string(text))
-	if err != nil {
-		return nil, t.locate(values, nil, err)
-	}
-	return parsed, nil
-}
-
-func (t *templating) parseText(name, text string) (*template.Template, error) {
-	own, err := t.base.Clone()
-	if err != nil {
-		return nil, err
-	}
-	return own.New(name).Parse(text)
-}
-
-// values answers the values of one cluster; those of the options are not changed.
-func (t *templating) valuesFor(f facts) (map[string]any, error) {
+// prepare makes the job of one cluster and puts what the evaluator is needed for into
+// the batch. The values of the options are not changed.
+func (t *templating) prepare(c *candidate, b *batch) (*job, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	values, parsed := t.helm.Values, t.values
+	j := &job{values: t.helm.Values, templates: t.shared}
 	if t.hasReferences {
-		values = replaceReferences(values, f.labels)
+		j.values = replaceReferences(j.values, c.facts.labels)
 	}
-	if t.helm.DisablePreProcess {
-		return values, nil
-	}
-	if t.hasReferences {
+	if t.hasReferences && !t.helm.DisablePreProcess {
 		var err error
-		if parsed, err = t.parseValues(values); err != nil {
+		if j.templates, err = newTemplates(t.helm, j.values); err != nil {
 			return nil, err
 		}
 	}
-	context := f.context()
-	if parsed != nil {
-		text, err := execute(parsed, context)
-		if err != nil {
-			return nil, t.locate(values, f.context(), err)
-		}
-		values = nil
-		if err := yaml.Unmarshal(text, &values); err != nil {
-			return nil, &TemplateError{Place: "helm.values", Err: fmt.Errorf("they are not YAML after templating: %w", err)}
-		}
+	if j.templates == nil {
+		return j, nil
 	}
-	return t.addTemplateValues(values, context)
+	j.templates.set.FirstParsedLast = t.hasReferences && j.templates.hasValues
+	j.run = b.add(j.templates, c)
+	return j, nil
+}
+
+// finish returns the values after templating.
+func (j *job) finish(results []Evaluated, err error) (map[string]any, error) {
+	if j.templates == nil {
+		return j.values, nil
+	}
+	if err != nil {
+		return nil, &EvaluationError{Err: err}
+	}
+	return j.templates.decode(j.values, results[j.run])
+}
+
+// templates are those of one cluster, or of all.
+type templates struct {
+	// set has no parts yet. Only the evaluator needs them.
+	set    TemplateSet
+	values map[string]any
+	// hasValues says that the first template of the set is the YAML of all values. The
+	// others are template values, by keys.
+	hasValues bool
+	keys      []string
+	key       string // What identity returned.
+}
+
+// newTemplates returns nil when there is no template. The values are one template, as
+// YAML.
+func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, error) {
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return nil, &TemplateError{Place: valuesPlace, Err: err}
+	}
+	t := &templates{
+		values: values, hasValues: bytes.Contains(text, []byte(LeftDelim)), keys: slices.Sorted(maps.Keys(helm.TemplateValues)),
+	}
+	if t.hasValues {
+		t.set.Templates = append(t.set.Templates, Template{Place: valuesPlace, Text: string(text)})
+	}
+	for _, key := range t.keys {
+		t.set.Templates = append(t.set.Templates, Template{Place: "helm.templateValues." + key, Text: helm.TemplateValues[key]})
+	}
+	if len(t.set.Templates) == 0 {
+		return nil, nil
+	}
+	return t, nil
+}
+
+// identity is equal for templates that are equal.
+func (t *templates) identity() string {
+	if t.key != "" {
+		return t.key
+	}
+	var key strings.Builder
+	fmt.Fprintf(&key, "%t", t.set.FirstParsedLast)
+	for _, template := range t.set.Templates {
+		fmt.Fprintf(&key, " %q %q", template.Place, template.Text)
+	}
+	t.key = key.String()
+	return t.key
+}
+
+// complete returns the set with the parts of the values.
+func (t *templates) complete() TemplateSet {
+	if t.hasValues {
+		t.set.Templates[0].Parts = partsOf(t.values)
+	}
+	return t.set
+}
+
+// partsOf returns the keys and values that have a template in them.
+func partsOf(values map[string]any) []TemplatePart {
+	var parts []TemplatePart
+	eachText(values, valuesPlace, func(place, text string) {
+		if strings.Contains(text, LeftDelim) {
+			parts = append(parts, TemplatePart{Place: place, Text: text})
+		}
+	})
+	return parts
+}
+
+// decode makes values of the texts. What is wrong with an earlier text is reported before
+// the failure of a later template.
+func (t *templates) decode(values map[string]any, result Evaluated) (map[string]any, error) {
+	texts := result.Texts
+	if t.hasValues && len(texts) > 0 {
+		values = nil
+		if err := yaml.Unmarshal([]byte(texts[0]), &values); err != nil {
+			return nil, &TemplateError{Place: valuesPlace, Err: fmt.Errorf("they are not YAML after templating: %w", err)}
+		}
+		texts = texts[1:]
+	}
+	values, err := t.addTemplateValues(values, texts)
+	if err != nil {
+		return nil, err
+	}
+	if result.Failure != nil {
+		return nil, result.Failure.err()
+	}
+	return values, nil
 }
 
 // addTemplateValues replaces whole keys of values.
-func (t *templating) addTemplateValues(values, context map[string]any) (map[string]any, error) {
-	if len(t.templateValues) == 0 {
+func (t *templates) addTemplateValues(values map[string]any, texts []string) (map[string]any, error) {
+	if len(texts) == 0 {
 		return values, nil
 	}
-	added := make(map[string]any, len(values)+len(t.templateValues))
+	added := make(map[string]any, len(values)+len(texts))
 	maps.Copy(added, values)
-	for _, key := range slices.Sorted(maps.Keys(t.templateValues)) {
-		place := "helm.templateValues." + key
-		text, err := execute(t.templateValues[key], context)
-		if err != nil {
-			return nil, &TemplateError{Place: place, Err: err}
-		}
+	for i, text := range texts {
 		var value any
-		if err := yaml.Unmarshal(text, &value); err != nil {
-			return nil, &TemplateError{Place: place, Err: fmt.Errorf("it is not YAML after templating: %w", err)}
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return nil, &TemplateError{
+				Place: "helm.templateValues." + t.keys[i], Err: fmt.Errorf("it is not YAML after templating: %w", err),
+			}
 		}
-		added[key] = value
+		added[t.keys[i]] = value
 	}
 	return added, nil
 }
 
-func execute(t *template.Template, context map[string]any) ([]byte, error) {
-	var text bytes.Buffer
-	if err := t.Execute(&text, context); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), nil
-}
-
-// locate finds out which value err comes from, by templating one after the
-// other. context is nil when they cannot even be parsed.
-func (t *templating) locate(values map[string]any, context map[string]any, err error) error {
-	found := &TemplateError{Place: "helm.values", Err: err}
-	eachText(values, "helm.values", func(place, text string) bool {
-		if !strings.Contains(text, leftDelim) {
-			return true
-		}
-		parsed, err := t.parseText(place, text)
-		if err == nil && context != nil {
-			_, err = execute(parsed, context)
-		}
-		if err != nil {
-			found = &TemplateError{Place: place, Err: err}
-		}
-		return err == nil
-	})
-	return found
-}
-
-// eachText calls see for every key and text below value, in order, until it
-// answers false.
-func eachText(value any, place string, see func(place, text string) bool) bool {
+// eachText calls see for every key and text below value, in order.
+func eachText(value any, place string, see func(place, text string)) {
 	switch value := value.(type) {
 	case string:
-		return see(place, value)
+		see(place, value)
 	case []any:
 		for i, item := range value {
-			if !eachText(item, fmt.Sprintf("%s[%d]", place, i), see) {
-				return false
-			}
+			eachText(item, fmt.Sprintf("%s[%d]", place, i), see)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if !see(place, key) || !eachText(value[key], place+"."+key, see) {
-				return false
-			}
+			see(place, key)
+			eachText(value[key], place+"."+key, see)
 		}
 	}
-	return true
 }
 
 // hasReferences looks for label references where Fleet does: in maps, and in
@@ -268,9 +286,4 @@ func replaceReferences(values map[string]any, labels map[string]string) map[stri
 		}
 	}
 	return replaced
-}
-
-// newBase is an empty template that has the delimiters and functions.
-func newBase() *template.Template {
-	return template.New("").Delims(leftDelim, rightDelim).Option("missingkey=error").Funcs(functions())
 }

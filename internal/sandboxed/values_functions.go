@@ -1,4 +1,4 @@
-package target
+package sandboxed
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/Masterminds/sprig/v3"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // functions are what templates can call: those of Fleet
@@ -22,7 +24,7 @@ func functions() template.FuncMap {
 		"genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
 		"genSignedCert", "genSignedCertWithKey",
 	} {
-		all[name] = func(...any) (string, error) { return "", &NonHermeticError{Function: name} }
+		all[name] = func(...any) (string, error) { return "", &target.NonHermeticError{Function: name} }
 	}
 	// Where the time of day depends on the machine, UTC is meant, as in Fleet's
 	// own container; and what is no time is not silently now.

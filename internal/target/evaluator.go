@@ -1,0 +1,118 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// LeftDelim and RightDelim stand around the actions of a template.
+const LeftDelim, RightDelim = "${", "}"
+
+// Evaluator runs the templates of bundles. They are the code of strangers and can end the
+// process that runs them, so the provider gives them to another process.
+type Evaluator interface {
+	// Evaluate returns one result for each run of the request, in their order. It
+	// changes nothing in the request. It returns an error only if no result is known,
+	// because a limit was exceeded for example; a template that fails is a result.
+	Evaluate(ctx context.Context, request Templates) ([]Evaluated, error)
+}
+
+// Templates are the templates of one bundle and the contexts that they run with. They
+// consist of plain values: strings, bools, numbers, nil, lists and maps.
+type Templates struct {
+	Sets []TemplateSet
+	// Contexts are what "." is in a template. No two are equal.
+	Contexts []map[string]any
+	// Runs are the pairs that are wanted, each once.
+	Runs []TemplateRun
+}
+
+// TemplateRun names a set and a context by their indices.
+type TemplateRun struct {
+	Set, Context int
+}
+
+// TemplateSet is a list of templates that run one after another with the same context,
+// which they can change.
+type TemplateSet struct {
+	Templates []Template
+	// FirstParsedLast says that the first template is parsed after the others. The first
+	// template that cannot be parsed is the one that is reported.
+	FirstParsedLast bool
+}
+
+// Template is a text with actions in it.
+type Template struct {
+	// Place is the option that the text comes from.
+	Place, Text string
+	// Parts are the texts that Text was made of. They only serve to find the one that
+	// an error comes from.
+	Parts []TemplatePart
+}
+
+// TemplatePart is a key or a value with a template in it.
+type TemplatePart struct {
+	Place, Text string
+}
+
+// Evaluated is the result of one run.
+type Evaluated struct {
+	// Texts are the templates of the set after templating, up to the one that failed.
+	Texts []string
+	// Failure is nil if no template failed.
+	Failure *TemplateFailure
+}
+
+// TemplateFailure says which template failed, and why.
+type TemplateFailure struct {
+	Place, Cause string
+	// NonHermetic is the function that another result each time comes from, "" for
+	// other causes.
+	NonHermetic string
+}
+
+// err returns the error that the failure was before it crossed the process.
+func (f *TemplateFailure) err() error {
+	cause := &evaluatedError{text: f.Cause}
+	if f.NonHermetic != "" {
+		cause.err = &NonHermeticError{Function: f.NonHermetic}
+	}
+	return &TemplateError{Place: f.Place, Err: cause}
+}
+
+// evaluatedError is an error that another process reported.
+type evaluatedError struct {
+	text string
+	err  error // The part of the cause that has a type, or nil.
+}
+
+func (e *evaluatedError) Error() string { return e.text }
+
+func (e *evaluatedError) Unwrap() error { return e.err }
+
+var errNoEvaluator = errors.New("there is no evaluator")
+
+// run evaluates the request and checks that the results fit it.
+func (r *Templates) run(ctx context.Context, evaluator Evaluator) ([]Evaluated, error) {
+	if len(r.Runs) == 0 {
+		return nil, nil
+	}
+	if evaluator == nil {
+		return nil, errNoEvaluator
+	}
+	results, err := evaluator.Evaluate(ctx, *r)
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != len(r.Runs) {
+		return nil, fmt.Errorf("the evaluator returned %d results for %d runs", len(results), len(r.Runs))
+	}
+	for i, result := range results {
+		want, got := len(r.Sets[r.Runs[i].Set].Templates), len(result.Texts)
+		if got > want || (got < want) != (result.Failure != nil) {
+			return nil, fmt.Errorf("the evaluator returned %d texts for %d templates", got, want)
+		}
+	}
+	return results, nil
+}
