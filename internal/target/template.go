@@ -62,7 +62,9 @@ type job struct {
 	values map[string]any
 	// templates are nil if values are final.
 	templates *templates
-	// run is the index of the run in the batch.
+	// texts are the templates after templating, nil if the evaluator is needed.
+	texts []string
+	// run is then the index of the run in the batch.
 	run int
 }
 
@@ -85,6 +87,9 @@ func (t *templating) prepare(c *candidate, b *batch) (*job, error) {
 	if j.templates == nil {
 		return j, nil
 	}
+	if j.texts = j.templates.readFields(c); j.texts != nil {
+		return j, nil
+	}
 	j.templates.set.FirstParsedLast = t.hasReferences && j.templates.hasValues
 	j.run = b.add(j.templates, c)
 	return j, nil
@@ -94,6 +99,9 @@ func (t *templating) prepare(c *candidate, b *batch) (*job, error) {
 func (j *job) finish(results []Evaluated, err error) (map[string]any, error) {
 	if j.templates == nil {
 		return j.values, nil
+	}
+	if j.texts != nil {
+		return j.templates.decode(j.values, Evaluated{Texts: j.texts})
 	}
 	if err != nil {
 		return nil, &EvaluationError{Err: err}
@@ -110,7 +118,10 @@ type templates struct {
 	// others are template values, by keys.
 	hasValues bool
 	keys      []string
-	key       string // What identity returned.
+	// reads are the templates of the set if all of them only read fields, else nil. Any
+	// other template can change what the next ones read.
+	reads [][]segment
+	key   string // What identity returned.
 }
 
 // newTemplates returns nil when there is no template. The values are one template, as
@@ -132,7 +143,34 @@ func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, erro
 	if len(t.set.Templates) == 0 {
 		return nil, nil
 	}
+	t.reads = readsOf(t.set)
 	return t, nil
+}
+
+func readsOf(set TemplateSet) [][]segment {
+	reads := make([][]segment, len(set.Templates))
+	for i, template := range set.Templates {
+		if reads[i] = parseFieldReads(template.Text); reads[i] == nil {
+			return nil
+		}
+	}
+	return reads
+}
+
+// readFields returns the templates after templating for the cluster, or nil if the
+// evaluator is needed, also for the text of an error.
+func (t *templates) readFields(c *candidate) []string {
+	if t.reads == nil {
+		return nil
+	}
+	texts := make([]string, len(t.reads))
+	for i, segments := range t.reads {
+		var ok bool
+		if texts[i], ok = readFields(segments, c.context()); !ok {
+			return nil
+		}
+	}
+	return texts
 }
 
 // identity is equal for templates that are equal.
