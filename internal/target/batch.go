@@ -10,6 +10,7 @@ import (
 // contexts are equal share a run.
 type batch struct {
 	request  Templates
+	reads    []reads        // Of sets, by index.
 	sets     map[string]int // By what tells templates apart.
 	contexts map[string][]int
 	runs     map[TemplateRun]int
@@ -21,7 +22,8 @@ func newBatch() *batch {
 
 // add returns the index of the run of these templates for the cluster.
 func (b *batch) add(t *templates, c *candidate) int {
-	run := TemplateRun{Set: b.set(t), Context: b.context(c)}
+	set := b.set(t)
+	run := TemplateRun{Set: set, Context: b.context(c, b.reads[set])}
 	if known, ok := b.runs[run]; ok {
 		return known
 	}
@@ -35,14 +37,16 @@ func (b *batch) set(t *templates) int {
 	if known, ok := b.sets[key]; ok {
 		return known
 	}
-	b.request.Sets = append(b.request.Sets, t.complete())
+	set := t.complete()
+	b.request.Sets = append(b.request.Sets, set)
+	b.reads = append(b.reads, readsOf(set))
 	b.sets[key] = len(b.request.Sets) - 1
 	return b.sets[key]
 }
 
 // context compares contexts by their JSON first, which is fast, and then by their types.
-func (b *batch) context(c *candidate) int {
-	context := c.context()
+func (b *batch) context(c *candidate, r reads) int {
+	context := r.of(c.context())
 	text, err := json.Marshal(context)
 	if err != nil {
 		text = fmt.Appendf(nil, "cluster %s", c.Name) // A context that is no JSON is not shared.

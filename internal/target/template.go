@@ -118,10 +118,10 @@ type templates struct {
 	// others are template values, by keys.
 	hasValues bool
 	keys      []string
-	// reads are the templates of the set if all of them only read fields, else nil. Any
+	// fields are the templates of the set if all of them only read fields, else nil. Any
 	// other template can change what the next ones read.
-	reads [][]segment
-	key   string // What identity returned.
+	fields [][]segment
+	key    string // What identity returned.
 }
 
 // newTemplates returns nil when there is no template. The values are one template, as
@@ -143,28 +143,28 @@ func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, erro
 	if len(t.set.Templates) == 0 {
 		return nil, nil
 	}
-	t.reads = readsOf(t.set)
+	t.fields = fieldsOf(t.set)
 	return t, nil
 }
 
-func readsOf(set TemplateSet) [][]segment {
-	reads := make([][]segment, len(set.Templates))
+func fieldsOf(set TemplateSet) [][]segment {
+	fields := make([][]segment, len(set.Templates))
 	for i, template := range set.Templates {
-		if reads[i] = parseFieldReads(template.Text); reads[i] == nil {
+		if fields[i] = parseFieldReads(template.Text); fields[i] == nil {
 			return nil
 		}
 	}
-	return reads
+	return fields
 }
 
 // readFields returns the templates after templating for the cluster, or nil if the
 // evaluator is needed, also for the text of an error.
 func (t *templates) readFields(c *candidate) []string {
-	if t.reads == nil {
+	if t.fields == nil {
 		return nil
 	}
-	texts := make([]string, len(t.reads))
-	for i, segments := range t.reads {
+	texts := make([]string, len(t.fields))
+	for i, segments := range t.fields {
 		var ok bool
 		if texts[i], ok = readFields(segments, c.context()); !ok {
 			return nil
