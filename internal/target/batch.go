@@ -10,9 +10,9 @@ import (
 // contexts are equal share a run.
 type batch struct {
 	request  Templates
-	reads    []reads        // Of sets, by index.
-	sets     map[string]int // By what tells templates apart.
-	contexts map[string][]int
+	reads    []reads          // Of sets, by index.
+	sets     map[string]int   // By identity.
+	contexts map[string][]int // By their JSON.
 	runs     map[TemplateRun]int
 }
 
@@ -44,7 +44,8 @@ func (b *batch) set(t *templates) int {
 	return b.sets[key]
 }
 
-// context compares contexts by their JSON first, which is fast, and then by their types.
+// context returns the index of the context of the cluster. Contexts of equal JSON can have
+// different types, such as 1 and 1.0, so they are compared twice.
 func (b *batch) context(c *candidate, r reads) int {
 	context := r.of(c.context())
 	text, err := json.Marshal(context)

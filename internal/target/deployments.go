@@ -42,8 +42,9 @@ type Result struct {
 // Failure is a deployment that cannot be made.
 type Failure struct {
 	Cluster, Bundle string
-	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or *ReleaseClashError. Its text
-	// does not name the cluster, so that one cause reads alike on many.
+	// Err is a *TemplateError, *EvaluationError, *ReleaseNameError or
+	// *ReleaseClashError. Its text does not name the cluster, so that one cause reads
+	// alike on many.
 	Err error
 }
 

@@ -64,35 +64,43 @@ type job struct {
 	templates *templates
 	// texts are the templates after templating, nil if the evaluator is needed.
 	texts []string
-	// run is then the index of the run in the batch.
+	// run is the index of the run in the batch if the evaluator is needed.
 	run int
 }
 
-// prepare makes the job of one cluster and puts what the evaluator is needed for into
-// the batch. The values of the options are not changed.
+// prepare makes the job of one cluster, and adds it to the batch if the evaluator is
+// needed. The values of the options are not changed.
 func (t *templating) prepare(c *candidate, b *batch) (*job, error) {
+	j, err := t.newJob(c)
+	if err != nil || j.templates == nil {
+		return j, err
+	}
+	if j.texts = j.templates.readFields(c); j.texts == nil {
+		j.run = b.add(j.templates, c)
+	}
+	return j, nil
+}
+
+func (t *templating) newJob(c *candidate) (*job, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	j := &job{values: t.helm.Values, templates: t.shared}
-	if t.hasReferences {
-		j.values = replaceReferences(j.values, c.facts.labels)
+	if !t.hasReferences {
+		return &job{values: t.helm.Values, templates: t.shared}, nil
 	}
-	if t.hasReferences && !t.helm.DisablePreProcess {
-		var err error
-		if j.templates, err = newTemplates(t.helm, j.values); err != nil {
-			return nil, err
-		}
+	values := replaceReferences(t.helm.Values, c.facts.labels)
+	if t.helm.DisablePreProcess {
+		return &job{values: values}, nil
 	}
-	if j.templates == nil {
-		return j, nil
+	own, err := newTemplates(t.helm, values)
+	if err != nil {
+		return nil, err
 	}
-	if j.texts = j.templates.readFields(c); j.texts != nil {
-		return j, nil
+	if own != nil {
+		// Template values are the same for all clusters, so their errors come first.
+		own.set.FirstParsedLast = own.hasValues
 	}
-	j.templates.set.FirstParsedLast = t.hasReferences && j.templates.hasValues
-	j.run = b.add(j.templates, c)
-	return j, nil
+	return &job{values: values, templates: own}, nil
 }
 
 // finish returns the values after templating.
@@ -124,8 +132,8 @@ type templates struct {
 	key    string // What identity returned.
 }
 
-// newTemplates returns nil when there is no template. The values are one template, as
-// YAML.
+// newTemplates returns nil when there is no template. All values together are one
+// template, as YAML.
 func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {
@@ -138,7 +146,7 @@ func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, erro
 		t.set.Templates = append(t.set.Templates, Template{Place: valuesPlace, Text: string(text)})
 	}
 	for _, key := range t.keys {
-		t.set.Templates = append(t.set.Templates, Template{Place: "helm.templateValues." + key, Text: helm.TemplateValues[key]})
+		t.set.Templates = append(t.set.Templates, Template{Place: templateValuePlace(key), Text: helm.TemplateValues[key]})
 	}
 	if len(t.set.Templates) == 0 {
 		return nil, nil
@@ -146,6 +154,8 @@ func newTemplates(helm *fleetyaml.Helm, values map[string]any) (*templates, erro
 	t.fields = fieldsOf(t.set)
 	return t, nil
 }
+
+func templateValuePlace(key string) string { return "helm.templateValues." + key }
 
 func fieldsOf(set TemplateSet) [][]segment {
 	fields := make([][]segment, len(set.Templates))
@@ -157,8 +167,8 @@ func fieldsOf(set TemplateSet) [][]segment {
 	return fields
 }
 
-// readFields returns the templates after templating for the cluster, or nil if the
-// evaluator is needed, also for the text of an error.
+// readFields returns the templates after templating, or nil if the evaluator is needed. A
+// missing field needs it too, because the error is the one of text/template.
 func (t *templates) readFields(c *candidate) []string {
 	if t.fields == nil {
 		return nil
@@ -237,9 +247,7 @@ func (t *templates) addTemplateValues(values map[string]any, texts []string) (ma
 	for i, text := range texts {
 		var value any
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			return nil, &TemplateError{
-				Place: "helm.templateValues." + t.keys[i], Err: fmt.Errorf("it is not YAML after templating: %w", err),
-			}
+			return nil, &TemplateError{Place: templateValuePlace(t.keys[i]), Err: fmt.Errorf("it is not YAML after templating: %w", err)}
 		}
 		added[t.keys[i]] = value
 	}
