@@ -65,6 +65,8 @@ func house() map[string]room {
 		"bundle":    {code: []string{"fleetyaml"}, pure: true},
 		"fleetyaml": {pure: true},
 
+		"worker": {pure: true},
+
 		// Nothing but tests.
 		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsSpeak: foreign},
 

@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// call is one request to a worker.
+type call struct {
+	// parts are the payload of its frame: the method and the request.
+	parts [][]byte
+	ask   Ask
+}
+
+// newCall encodes a request.
+func newCall(method string, request any, ask Ask) (call, error) {
+	encoded, err := Marshal(request)
+	if err != nil {
+		return call{}, err
+	}
+	if len(encoded) > maxRequest {
+		return call{}, fmt.Errorf("a request has %d bytes; at most %d are allowed", len(encoded), maxRequest)
+	}
+	parts, err := nameParts(method, encoded)
+	if err != nil {
+		return call{}, err
+	}
+
+	return call{parts: parts, ask: ask}, nil
+}
+
+// id is equal for equal calls.
+func (c call) id() callID {
+	hash := sha256.New()
+	for _, part := range c.parts {
+		_, _ = hash.Write(part) // A hash never fails.
+	}
+
+	return callID(hash.Sum(nil))
+}
+
+var (
+	// errNotBegun reports that a worker ended before it began the call.
+	errNotBegun = errors.New("the worker ended before the call began")
+	// errLateAnswer reports that the time was over when the parent had answered a question.
+	errLateAnswer = errors.New("the answer to a question came too late")
+)
+
+// exchange runs a call on the worker. After any error but a [HandlerError] the worker cannot
+// be used again.
+func (w *process) exchange(ctx context.Context, c call) ([]byte, error) {
+	w.calls++
+	w.stderr.reset()
+	if err := writeFrame(w.stdin, frameCall, w.calls, c.parts...); err != nil {
+		return nil, errors.Join(errNotBegun, w.lost())
+	}
+	if _, err := w.receive(frameBegun); err != nil {
+		return nil, errors.Join(errNotBegun, err)
+	}
+	for {
+		f, err := w.receive(frameQuestion, frameResult, frameError)
+		switch {
+		case err != nil:
+			return nil, err
+		case f.kind == frameResult:
+			return f.payload, nil
+		case f.kind == frameError:
+			return nil, &HandlerError{Text: string(f.payload)}
+		}
+		if err := w.answer(ctx, c.ask, f.payload); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// receive returns the next frame, which has to be one of the current call and of these kinds.
+func (w *process) receive(kinds ...frameKind) (frame, error) {
+	f, ok := <-w.frames
+	if !ok {
+		return frame{}, w.death()
+	}
+	if f.call != w.calls {
+		return frame{}, &protocolError{problem: fmt.Sprintf("it sent a frame of call %d during call %d", f.call, w.calls)}
+	}
+	if !slices.Contains(kinds, f.kind) {
+		return frame{}, &protocolError{problem: fmt.Sprintf("it sent a frame of kind %d out of order", f.kind)}
+	}
+
+	return f, nil
+}
+
+// lost explains why nothing could be written to the worker. It waits for the end of its
+// output, so that its crash report is complete.
+func (w *process) lost() error {
+	for range w.frames { //nolint:revive // What it sent before is not used.
+	}
+
+	return w.death()
+}
+
+// answer sends the answer to a question of the worker.
+func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
+	kind, question, err := splitName(payload)
+	if err != nil {
+		return err
+	}
+	reply, content := frameAnswer, []byte(nil)
+	content, err = answerOf(ctx, ask, kind, question)
+	if err != nil {
+		reply, content = frameRefusal, []byte(err.Error())
+	}
+	if ctx.Err() != nil {
+		return errLateAnswer
+	}
+	if err := writeFrame(w.stdin, reply, w.calls, content); err != nil {
+		return w.lost()
+	}
+
+	return nil
+}
+
+func answerOf(ctx context.Context, ask Ask, kind string, question []byte) ([]byte, error) {
+	if ask == nil {
+		return nil, fmt.Errorf("questions such as %q are not allowed here", kind)
+	}
+	answer, err := ask(ctx, kind, question)
+	if err == nil && len(answer) > maxRequest {
+		return nil, fmt.Errorf("an answer has %d bytes; at most %d are allowed", len(answer), maxRequest)
+	}
+
+	return answer, err
+}

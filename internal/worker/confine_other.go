@@ -1,0 +1,22 @@
+//go:build unix && !linux
+
+package worker
+
+// confine takes from the process what a handler does not need and the system can deny.
+func confine() Confinement {
+	var c Confinement
+	c.missing("inherited files", closeInherited())
+	if underRace {
+		c.missing("descriptors", errRace)
+
+		return c
+	}
+	err := limitDescriptors()
+	c.missing("descriptors", err)
+	c.Descriptors = err == nil
+
+	return c
+}
+
+// dataLimit is 0: these systems have no limit that the parent could set.
+func dataLimit() int64 { return 0 }

@@ -1,0 +1,42 @@
+package worker
+
+import (
+	"os"
+	"strings"
+)
+
+// exitMemory is the exit code of a worker that found itself to use too much memory.
+const exitMemory = 86
+
+const fatalError = "fatal error: "
+
+// crash explains the end of a worker by its exit status and its crash report.
+func crash(state *os.ProcessState, stderr string, memory int64) error {
+	fatal := fatalReason(stderr)
+	switch {
+	case fatal == "stack overflow":
+		return &LimitError{Limit: LimitStack, Value: formatBytes(maxStack), Stderr: stderr}
+	case state.ExitCode() == exitMemory, isOutOfMemory(fatal):
+		return &LimitError{Limit: LimitMemory, Value: formatBytes(memory), Stderr: stderr}
+	case fatal != "":
+		return &CrashError{Reason: fatal, Stderr: stderr}
+	default:
+		return &CrashError{Reason: state.String(), Stderr: stderr}
+	}
+}
+
+// isOutOfMemory reports whether the Go runtime got no memory from the system.
+func isOutOfMemory(fatal string) bool {
+	return strings.Contains(fatal, "out of memory") || strings.Contains(fatal, "cannot allocate memory")
+}
+
+// fatalReason returns the fatal error of the Go runtime, or "".
+func fatalReason(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if reason, ok := strings.CutPrefix(line, fatalError); ok {
+			return strings.TrimSpace(reason)
+		}
+	}
+
+	return ""
+}

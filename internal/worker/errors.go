@@ -1,0 +1,86 @@
+package worker
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// HandlerError is an error that a handler returned, or its panic. The worker is intact.
+type HandlerError struct {
+	Text string
+}
+
+func (e *HandlerError) Error() string { return e.Text }
+
+// StartError reports that no worker could be started.
+type StartError struct {
+	// Command is the path of the executable.
+	Command string
+	Err     error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("starting worker %s: %v", e.Command, e.Err) }
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+// CrashError reports that a worker ended during a call.
+type CrashError struct {
+	// Reason is the fatal error of the Go runtime or the exit status, such as
+	// "concurrent map writes", "signal: killed" or "exit status 2". It quotes nothing of
+	// the request.
+	Reason string
+	// Stderr is the beginning and the end of what the worker wrote to standard error. It
+	// may quote the request: mask it before it is printed.
+	Stderr string
+}
+
+func (e *CrashError) Error() string { return "the worker process ended: " + e.Reason }
+
+// LimitKind is what a call used too much of.
+type LimitKind int
+
+// The limits of a call.
+const (
+	LimitTime LimitKind = iota + 1
+	LimitMemory
+	LimitOutput
+	LimitStack
+)
+
+func (k LimitKind) String() string {
+	switch k {
+	case LimitTime:
+		return "time"
+	case LimitMemory:
+		return "memory"
+	case LimitOutput:
+		return "output"
+	case LimitStack:
+		return "stack"
+	default:
+		return "LimitKind(" + strconv.Itoa(int(k)) + ")"
+	}
+}
+
+// LimitError reports that a call exceeded a limit. Its worker was ended.
+type LimitError struct {
+	Limit LimitKind
+	// Value is the limit for people, such as "1 GiB" or "1m0s".
+	Value string
+	// Stderr is that of a [CrashError], if the worker crashed at the limit.
+	Stderr string
+}
+
+func (e *LimitError) Error() string { return "more than " + e.Value + " of " + e.Limit.String() }
+
+// formatBytes writes a size in its largest whole unit.
+func formatBytes(size int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for size >= 1<<10 && size%(1<<10) == 0 && unit < len(units)-1 {
+		size >>= 10
+		unit++
+	}
+
+	return strconv.FormatInt(size, 10) + " " + units[unit]
+}

@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+const (
+	excerptHead = 4 << 10
+	excerptTail = 4 << 10
+	// longestMarker is the length of the longest text of crashMarkers.
+	longestMarker = 32
+)
+
+// crashMarkers begin the crash report of a Go program.
+func crashMarkers() []string {
+	return []string{"runtime: goroutine stack exceeds", "runtime: out of memory", "fatal error: ", "panic: "}
+}
+
+// excerpt keeps the beginning and the end of what is written to it. The beginning is that
+// of a crash report, if there is one: the cause of a crash stands there.
+type excerpt struct {
+	mu      sync.Mutex
+	head    []byte
+	tail    []byte
+	omitted bool
+	crashed bool
+}
+
+// Write never fails, so that the worker never waits for its standard error to be read.
+func (e *excerpt) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	rest := e.restart(p)
+	room := min(excerptHead-len(e.head), len(rest))
+	e.head = append(e.head, rest[:room]...)
+	e.tail = append(e.tail, rest[room:]...)
+	if extra := len(e.tail) - excerptTail; extra > 0 {
+		e.omitted = true
+		e.tail = append([]byte(nil), e.tail[extra:]...)
+	}
+
+	return len(p), nil
+}
+
+// restart forgets what stands before a crash report. It returns what is still to be kept.
+func (e *excerpt) restart(p []byte) []byte {
+	if e.crashed {
+		return p
+	}
+	// A marker may come in two pieces.
+	before := e.last(longestMarker)
+	joined := append(before, p...)
+	start := firstMarker(joined)
+	if start < 0 {
+		return p
+	}
+	e.crashed = true
+	e.head, e.tail, e.omitted = nil, nil, false
+
+	return joined[start:]
+}
+
+// last returns a copy of the last bytes, at most count.
+func (e *excerpt) last(count int) []byte {
+	from := e.tail
+	if len(from) == 0 {
+		from = e.head
+	}
+
+	return bytes.Clone(from[max(0, len(from)-count):])
+}
+
+// firstMarker is where the first line that begins with a marker begins, or -1.
+func firstMarker(text []byte) int {
+	for at := 0; at < len(text); {
+		if beginsCrash(text[at:]) {
+			return at
+		}
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			return -1
+		}
+		at += end + 1
+	}
+
+	return -1
+}
+
+func beginsCrash(line []byte) bool {
+	return slices.ContainsFunc(crashMarkers(), func(marker string) bool {
+		return bytes.HasPrefix(line, []byte(marker))
+	})
+}
+
+// reset forgets everything.
+func (e *excerpt) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	e.head, e.tail, e.omitted, e.crashed = nil, nil, false, false
+}
+
+func (e *excerpt) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	var text strings.Builder
+	text.Write(e.head)
+	if e.omitted {
+		text.WriteString("\n[…]\n")
+	}
+	text.Write(e.tail)
+
+	return text.String()
+}

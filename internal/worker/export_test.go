@@ -1,0 +1,20 @@
+package worker
+
+// UnderRace reports that the race detector is on.
+const UnderRace = underRace
+
+// Started is how many workers were started or failed to start.
+func (p *Pool) Started() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.started
+}
+
+// Waiting is how many calls wait for a worker.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return len(p.waiting)
+}

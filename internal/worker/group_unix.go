@@ -1,0 +1,30 @@
+//go:build unix
+
+package worker
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// group is the process group of a worker.
+type group struct {
+	id int
+}
+
+func inOwnGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// limitGroup sets the limits that the parent sets.
+func limitGroup(process *os.Process, memory int64) (group, error) {
+	return group{id: process.Pid}, limitProcess(process.Pid, memory)
+}
+
+// kill ends all processes of the group. Those that are gone are no error.
+func (g group) kill() {
+	_ = syscall.Kill(-g.id, syscall.SIGKILL)
+}
+
+func rootDir() string { return "/" }

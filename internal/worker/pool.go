@@ -1,0 +1,339 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// attempts is how often a call is begun if its worker ends before the handler runs.
+const attempts = 3
+
+// Pool has workers and runs calls on them. Its methods may be called concurrently.
+type Pool struct {
+	options Options
+	refused refused
+
+	mu sync.Mutex
+	// idle are the workers without a call. The one used last is taken first.
+	idle []*process
+	// alive are all workers that are not gone; starting is the number of those to come.
+	alive    map[*process]struct{}
+	starting int
+	started  int
+	// waiting are the calls without a worker, the oldest first.
+	waiting []chan grant
+	closed  bool
+	// running counts goroutines that outlive a call.
+	running sync.WaitGroup
+}
+
+// grant is what a waiting call gets.
+type grant struct {
+	worker *process
+	err    error
+}
+
+// New returns a pool. It starts no worker.
+func New(options Options) *Pool {
+	return &Pool{
+		options: options.withDefaults(availableMemory()),
+		alive:   make(map[*process]struct{}),
+	}
+}
+
+// availableMemory returns the limit of memory of the container, or else the memory of the
+// machine, or 0 if it is unknown.
+func availableMemory() int64 {
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil || limit > 1<<62 {
+		return 0
+	}
+
+	return int64(limit)
+}
+
+// Start starts the first worker in the background, ahead of the first call.
+func (p *Pool) Start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if len(p.alive)+p.starting == 0 {
+		p.start()
+	}
+}
+
+// Call runs a method on a worker and decodes its result into response, unless that is nil.
+// It waits for a worker if all are busy. It returns a [*HandlerError], a [*LimitError], a
+// [*CrashError] or a [*StartError], or wraps the error of ctx.
+//
+// A call that crashed a worker or exceeded a limit is not run again: Call returns the same
+// error at once.
+func (p *Pool) Call(ctx context.Context, method string, request, response any, ask Ask) error {
+	c, err := newCall(method, request, ask)
+	if err != nil {
+		return err
+	}
+	result, err := p.run(ctx, c)
+	if err != nil || response == nil {
+		return err
+	}
+
+	return Unmarshal(result, response)
+}
+
+// Close ends all workers and waits for their ends. Calls that run return [ErrClosed].
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for _, waiting := range p.waiting {
+		waiting <- grant{err: ErrClosed}
+	}
+	p.waiting, p.idle = nil, nil
+	for w := range p.alive {
+		w.kill()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+
+	return nil
+}
+
+// run runs a call on the next free worker, and on another one if that ended before the
+// handler began: then the call did not cause it.
+func (p *Pool) run(ctx context.Context, c call) ([]byte, error) {
+	id := c.id()
+	for attempt := 1; ; attempt++ {
+		if err := p.refused.get(id); err != nil {
+			return nil, err
+		}
+		w, err := p.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// An equal call may have crashed another worker while this one waited.
+		if err := p.refused.get(id); err != nil {
+			p.release(w)
+
+			return nil, err
+		}
+		result, err := p.runOn(ctx, w, id, c)
+		if !errors.Is(err, errNotBegun) || attempt == attempts {
+			return result, err
+		}
+	}
+}
+
+// runOn runs a call on a worker within its time, and releases or ends the worker.
+func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte, error) {
+	overtime := &LimitError{Limit: LimitTime, Value: p.options.Timeout.String()}
+	limited, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, overtime)
+	defer cancel()
+	stop := context.AfterFunc(limited, w.kill)
+
+	result, err := w.exchange(limited, c)
+	var handler *HandlerError
+	if intact := err == nil || errors.As(err, &handler); stop() && intact {
+		p.release(w)
+	} else {
+		w.kill()
+	}
+	if err == nil || handler != nil {
+		return result, err
+	}
+
+	cause := p.explain(ctx, limited, err)
+	if isCausedByCall(cause) && !errors.Is(err, errNotBegun) && !errors.Is(err, errLateAnswer) {
+		p.refused.add(id, cause)
+	}
+
+	return nil, cause
+}
+
+// explain returns why a call failed: a worker that was killed for a reason of the pool
+// looks like one that crashed.
+func (p *Pool) explain(ctx, limited context.Context, err error) error {
+	var (
+		long    *tooLongError
+		invalid *protocolError
+	)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the call was cancelled: %w", ctx.Err())
+	case p.isClosed():
+		return ErrClosed
+	case limited.Err() != nil:
+		return context.Cause(limited)
+	case errors.As(err, &long) && long.kind == frameResult:
+		return &LimitError{Limit: LimitOutput, Value: formatBytes(p.options.Output)}
+	case errors.As(err, &long):
+		return &CrashError{Reason: long.Error()}
+	case errors.As(err, &invalid):
+		return &CrashError{Reason: invalid.Error()}
+	default:
+		return err
+	}
+}
+
+// isCausedByCall reports whether the same call would fail again.
+func isCausedByCall(err error) bool {
+	var (
+		limit *LimitError
+		crash *CrashError
+	)
+
+	return errors.As(err, &limit) || errors.As(err, &crash)
+}
+
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.closed
+}
+
+// acquire returns a free worker. If there is none, it starts one or waits for its turn.
+func (p *Pool) acquire(ctx context.Context) (*process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the call was cancelled: %w", err)
+	}
+	w, turn, err := p.takeOrQueue()
+	if w != nil || err != nil {
+		return w, err
+	}
+	select {
+	case granted := <-turn:
+		return granted.worker, granted.err
+	case <-ctx.Done():
+		p.leave(turn)
+
+		return nil, fmt.Errorf("the call was cancelled: %w", ctx.Err())
+	}
+}
+
+// takeOrQueue returns an idle worker, or the channel on which the call gets its turn.
+func (p *Pool) takeOrQueue() (*process, chan grant, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.closed {
+		return nil, nil, ErrClosed
+	}
+	for len(p.idle) > 0 {
+		last := len(p.idle) - 1
+		w := p.idle[last]
+		p.idle = p.idle[:last]
+		if !w.isDead() {
+			return w, nil, nil
+		}
+	}
+	turn := make(chan grant, 1)
+	p.waiting = append(p.waiting, turn)
+	p.startIfNeeded()
+
+	return nil, turn, nil
+}
+
+// leave removes a call that no longer waits. It passes on what the call got in the meantime.
+func (p *Pool) leave(turn chan grant) {
+	p.mu.Lock()
+	at := slices.Index(p.waiting, turn)
+	if at >= 0 {
+		p.waiting = slices.Delete(p.waiting, at, at+1)
+	}
+	p.mu.Unlock()
+	if at >= 0 {
+		return
+	}
+	if granted := <-turn; granted.worker != nil {
+		p.release(granted.worker)
+	}
+}
+
+// release gives a worker to the oldest waiting call, or keeps it for the next one.
+func (p *Pool) release(w *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	switch {
+	case p.closed, w.isDead():
+		w.kill()
+	case len(p.waiting) > 0:
+		p.grant(grant{worker: w})
+	default:
+		p.idle = append(p.idle, w)
+	}
+}
+
+// grant wakes the oldest waiting call. The caller locks p.mu.
+func (p *Pool) grant(g grant) {
+	turn := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	turn <- g
+}
+
+// startIfNeeded starts a worker if more calls wait than workers are starting. The caller
+// locks p.mu.
+func (p *Pool) startIfNeeded() {
+	if !p.closed && p.starting < len(p.waiting) && len(p.alive)+p.starting < p.options.Processes {
+		p.start()
+	}
+}
+
+// start starts a worker in the background. The caller locks p.mu.
+func (p *Pool) start() {
+	if p.closed {
+		return
+	}
+	p.starting++
+	p.running.Go(func() {
+		w, err := startProcess(p.options)
+		p.welcome(w, err)
+	})
+}
+
+// welcome adds a started worker, or reports to the oldest waiting call why there is none.
+func (p *Pool) welcome(w *process, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.starting--
+	p.started++
+	switch {
+	case err != nil && len(p.waiting) > 0:
+		p.grant(grant{err: err})
+		p.startIfNeeded()
+
+		return
+	case err != nil:
+		return
+	}
+
+	p.alive[w] = struct{}{}
+	p.running.Go(func() {
+		<-w.exited
+		p.remove(w)
+	})
+	switch {
+	case p.closed:
+		w.kill()
+	case len(p.waiting) > 0:
+		p.grant(grant{worker: w})
+	default:
+		p.idle = append(p.idle, w)
+	}
+}
+
+// remove forgets a worker that is gone, and starts another one if calls wait.
+func (p *Pool) remove(w *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	delete(p.alive, w)
+	p.idle = slices.DeleteFunc(p.idle, func(other *process) bool { return other == w })
+	p.startIfNeeded()
+}

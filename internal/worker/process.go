@@ -1,0 +1,222 @@
+package worker
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	// startTimeout is how long a process may take until it has its limits. It is long,
+	// because a machine may be overloaded.
+	startTimeout = 30 * time.Second
+	// drainTime is how long the output of an ended process is read, in case another process
+	// keeps its pipe open.
+	drainTime = time.Second
+)
+
+// process is a worker as its parent sees it.
+type process struct {
+	cmd    *exec.Cmd
+	group  group
+	stdin  *os.File
+	stdout *os.File
+	stderr *excerpt
+	memory int64
+	// calls is the number of calls so far, which is also that of the current call.
+	calls uint32
+
+	// frames are those that the worker sent. It is closed when no more follow; problem then
+	// says why.
+	frames  chan frame
+	problem error
+
+	killOnce sync.Once
+	killed   chan struct{}
+	// exited is closed when the process is gone and its standard error was read.
+	exited chan struct{}
+}
+
+// startProcess starts a worker and waits until its limits are set.
+func startProcess(o Options) (*process, error) {
+	command, err := o.command()
+	if err != nil {
+		return nil, err
+	}
+	w, err := spawn(command, o)
+	if err != nil {
+		return nil, &StartError{Command: command[0], Err: err}
+	}
+	if err := w.awaitReady(); err != nil {
+		w.kill()
+		<-w.exited
+
+		return nil, &StartError{Command: command[0], Err: err}
+	}
+
+	return w, nil
+}
+
+// spawn starts the process with its limits of the system and the goroutines that serve it.
+func spawn(command []string, o Options) (*process, error) {
+	//nolint:noctx,gosec // A worker outlives the call that starts it. The command is our own executable.
+	cmd := exec.Command(command[0], command[1:]...)
+	w := &process{
+		cmd: cmd, memory: o.Memory, stderr: &excerpt{},
+		frames: make(chan frame), killed: make(chan struct{}), exited: make(chan struct{}),
+	}
+	cmd.Env = []string{}
+	cmd.Dir = rootDir()
+	cmd.Stderr = w.stderr
+	cmd.WaitDelay = drainTime
+	inOwnGroup(cmd)
+	if err := w.startWithPipes(); err != nil {
+		return nil, err
+	}
+
+	limited, err := limitGroup(cmd.Process, o.Memory)
+	if err != nil {
+		_ = cmd.Process.Kill() // It is waited for in any case.
+		_ = cmd.Wait()
+		w.closePipes()
+
+		return nil, fmt.Errorf("limiting the process: %w", err)
+	}
+	w.group = limited
+	go w.read(o.Output)
+	go w.wait()
+
+	return w, nil
+}
+
+// startWithPipes starts the command. It makes its own pipes, because those of os/exec are
+// closed as soon as the process ends, also if they were not read to the end.
+func (w *process) startWithPipes() error {
+	stdin, toWorker, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	fromWorker, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(fmt.Errorf("making a pipe: %w", err), stdin.Close(), toWorker.Close())
+	}
+	w.cmd.Stdin, w.cmd.Stdout = stdin, stdout
+	w.stdin, w.stdout = toWorker, fromWorker
+
+	err = w.cmd.Start()
+	_, _ = stdin.Close(), stdout.Close() // The worker has its own copies.
+	if err != nil {
+		w.closePipes()
+
+		return err //nolint:wrapcheck // The caller names the command.
+	}
+
+	return nil
+}
+
+func (w *process) closePipes() {
+	_, _ = w.stdin.Close(), w.stdout.Close() // Nothing was buffered that could be lost.
+}
+
+// awaitReady waits until the worker reports that it reads calls.
+func (w *process) awaitReady() error {
+	late := time.NewTimer(startTimeout)
+	defer late.Stop()
+
+	select {
+	case f, ok := <-w.frames:
+		if !ok {
+			return w.death()
+		}
+		if f.kind != frameReady {
+			return &protocolError{problem: fmt.Sprintf("it sent a frame of kind %d first", f.kind)}
+		}
+
+		return nil
+	case <-late.C:
+		return fmt.Errorf("not ready after %s", startTimeout)
+	}
+}
+
+// read passes on the frames of the worker until its output ends or is invalid.
+func (w *process) read(output int64) {
+	defer close(w.frames)
+
+	limit := func(kind frameKind) int64 {
+		switch kind {
+		case frameReady, frameBegun:
+			return 0
+		case frameQuestion, frameError:
+			return maxQuestion
+		case frameResult:
+			return output
+		case frameCall, frameAnswer, frameRefusal:
+			return -1
+		default:
+			return -1
+		}
+	}
+	for reader := bufio.NewReader(w.stdout); ; {
+		f, err := readFrame(reader, limit)
+		if err != nil {
+			w.problem = err
+
+			return
+		}
+		select {
+		case w.frames <- f:
+		case <-w.killed:
+			w.problem = os.ErrProcessDone
+
+			return
+		}
+	}
+}
+
+// wait waits for the end of the process and releases what it used.
+func (w *process) wait() {
+	_ = w.cmd.Wait() // The state of the process has more than this error.
+	w.kill()
+	close(w.exited)
+}
+
+// kill ends the process and all that it started. It does not wait.
+func (w *process) kill() {
+	w.killOnce.Do(func() {
+		close(w.killed)
+		w.group.kill()
+		// A call that reads or writes returns at once, whatever becomes of the process.
+		w.closePipes()
+	})
+}
+
+// isDead reports whether the process was killed or ended by itself.
+func (w *process) isDead() bool {
+	select {
+	case <-w.killed:
+		return true
+	default:
+		return false
+	}
+}
+
+// death waits for the end of a worker whose output has ended, and explains it.
+func (w *process) death() error {
+	var (
+		invalid *protocolError
+		long    *tooLongError
+	)
+	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) {
+		return w.problem
+	}
+	// A worker may close its output and run on. To kill one that crashed changes nothing: its
+	// exit status is set before its files are closed.
+	w.kill()
+	<-w.exited
+
+	return crash(w.cmd.ProcessState, w.stderr.String(), w.memory)
+}

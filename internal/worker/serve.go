@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Handler runs one method. It may ask the parent questions. The response is encoded by
+// [Marshal].
+type Handler func(ctx context.Context, request []byte, ask func(kind string, question []byte) ([]byte, error)) (response any, err error)
+
+// Serve is the main function of a worker. It sets the limits of the process and runs calls
+// until standard input ends. It never returns.
+func Serve(handlers map[string]Handler) {
+	in, out, err := takePipes()
+	if err != nil {
+		log.Fatalf("taking the pipes of the parent: %v", err)
+	}
+	memory := memoryArgument(os.Args)
+	debug.SetMemoryLimit(memory / 10 * 8)
+	debug.SetMaxStack(maxStack)
+	loadLocalTime()
+	applied := confine()
+	go watchMemory(memory)
+
+	s := server{handlers: handlers, out: out, answers: make(chan frame, 1), confinement: applied}
+	os.Exit(s.run(in))
+}
+
+// memoryArgument is the limit of memory, which the parent passes as the last argument.
+func memoryArgument(arguments []string) int64 {
+	memory, err := strconv.ParseInt(arguments[len(arguments)-1], 10, 64)
+	if err != nil || memory <= 0 {
+		return defaultMemory
+	}
+
+	return memory
+}
+
+// loadLocalTime reads the local time zone, whose file cannot be opened later.
+func loadLocalTime() { _, _ = time.Now().Zone() }
+
+// server runs the calls of the parent, one at a time.
+type server struct {
+	handlers    map[string]Handler
+	confinement Confinement
+	answers     chan frame
+
+	// mu keeps frames apart.
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// run returns the exit code of the process.
+func (s *server) run(in io.Reader) int {
+	if err := s.send(frameReady, 0); err != nil {
+		return 1
+	}
+	limit := func(kind frameKind) int64 {
+		switch kind {
+		case frameCall, frameAnswer, frameRefusal:
+			return maxRequest + headerSize + 1<<8
+		case frameReady, frameBegun, frameQuestion, frameResult, frameError:
+			return -1
+		default:
+			return -1
+		}
+	}
+	for reader := bufio.NewReader(in); ; {
+		f, err := readFrame(reader, limit)
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0
+		case err != nil:
+			log.Printf("reading standard input: %v", err)
+
+			return 1
+		case f.kind == frameCall:
+			// The process has to see the end of its input while a handler runs.
+			go s.call(f)
+		default:
+			s.answers <- f
+		}
+	}
+}
+
+func (s *server) send(kind frameKind, call uint32, parts ...[]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	return writeFrame(s.out, kind, call, parts...)
+}
+
+// call runs a handler and sends its result. The process ends if the parent does not read.
+func (s *server) call(f frame) {
+	err := s.send(frameBegun, f.call)
+	if err == nil {
+		err = s.respond(f)
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+func (s *server) respond(f frame) error {
+	q := &questions{server: s, call: f.call}
+	result, err := s.handle(f, q.ask)
+	q.end()
+	if err != nil {
+		text := err.Error()
+
+		return s.send(frameError, f.call, []byte(text[:min(len(text), maxQuestion)]))
+	}
+
+	return s.send(frameResult, f.call, result)
+}
+
+// handle returns the encoded response of the handler. A panic of the handler is an error.
+func (s *server) handle(f frame, ask func(string, []byte) ([]byte, error)) (result []byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	method, request, err := splitName(f.payload)
+	if err != nil {
+		return nil, err
+	}
+	if method == ConfinementMethod {
+		return Marshal(s.confinement.now())
+	}
+	handler, ok := s.handlers[method]
+	if !ok {
+		return nil, fmt.Errorf("the worker has no method %q", method)
+	}
+	ctx := context.Background() //nolint:forbidigo // The process of a cancelled call is killed.
+	response, err := handler(ctx, request, ask)
+	if err != nil {
+		return nil, err
+	}
+
+	return Marshal(response)
+}
+
+// questions are those of one call.
+type questions struct {
+	server *server
+	call   uint32
+
+	mu   sync.Mutex
+	over bool
+}
+
+// ask sends a question to the parent and waits for the answer.
+func (q *questions) ask(kind string, question []byte) ([]byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if q.over {
+		return nil, errors.New("the call is over")
+	}
+	parts, err := nameParts(kind, question)
+	if err != nil {
+		return nil, err
+	}
+	if size := 1 + len(kind) + len(question); size > maxQuestion {
+		return nil, fmt.Errorf("a question has %d bytes; at most %d are allowed", size, maxQuestion)
+	}
+	if err := q.server.send(frameQuestion, q.call, parts...); err != nil {
+		return nil, err
+	}
+	f := <-q.server.answers
+	if f.kind == frameRefusal {
+		return nil, errors.New(string(f.payload))
+	}
+
+	return f.payload, nil
+}
+
+// end refuses questions of goroutines that the handler left behind.
+func (q *questions) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	q.over = true
+}

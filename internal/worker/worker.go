@@ -1,0 +1,113 @@
+// Package worker runs foreign code, such as templates, in processes of the provider's own
+// binary. A worker has no environment, no files, no network and little memory. Its crash
+// costs one call.
+//
+// The parent has a [Pool] and makes calls; a worker runs [Serve] and calls handlers. They
+// exchange frames over the standard input and output of the worker. The package knows
+// processes, pipes and limits, and nothing of what is computed.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+// Argument is the first argument of a worker process. A program that uses this package
+// calls [Serve] as soon as it sees it.
+const Argument = "render-worker"
+
+const (
+	defaultMemory  = 1 << 30
+	defaultOutput  = 64 << 20
+	defaultTimeout = time.Minute
+	// leastMemory is what a worker gets on a small machine: the packages of the provider
+	// take some 60 MiB before the first request.
+	leastMemory = 128 << 20
+	// maxStack ends a recursion without end before it takes the memory of a worker.
+	maxStack = 64 << 20
+)
+
+// Options configure a [Pool].
+type Options struct {
+	// Command is the path and the arguments of the worker. Empty is the running executable
+	// with [Argument]. The pool appends the limit of memory in bytes.
+	Command []string
+	// Processes is how many workers run at most at once. 0 is one per core.
+	Processes int
+	// Memory is what a worker may use, in bytes. 0 is 1 GiB. All workers together use at most
+	// half of the memory of the container or the machine: a pool has fewer workers, or
+	// workers with less memory, if it is small.
+	Memory int64
+	// Output is how many bytes a call may return. 0 is 64 MiB.
+	Output int64
+	// Timeout is how long a call may run, with the time of answers to its questions, and
+	// without the time in which it waits for a worker. 0 is one minute.
+	Timeout time.Duration
+}
+
+// Ask answers a question of a worker during a call. The caller limits the number and the
+// size of answers.
+type Ask func(ctx context.Context, kind string, question []byte) (answer []byte, err error)
+
+// withDefaults fills in what is not set and fits the workers into total bytes of memory.
+// A total of 0 is unknown.
+func (o Options) withDefaults(total int64) Options {
+	o.Processes = positive(o.Processes, runtime.GOMAXPROCS(0))
+	o.Memory = positive(o.Memory, defaultMemory)
+	o.Output = min(positive(o.Output, defaultOutput), math.MaxUint32)
+	o.Timeout = positive(o.Timeout, defaultTimeout)
+	if total <= 0 {
+		return o
+	}
+
+	o.Memory = min(o.Memory, max(total/2, leastMemory))
+	o.Processes = int(min(int64(o.Processes), max(total/2/o.Memory, 1)))
+
+	return o
+}
+
+// positive returns value, or instead if value is not positive.
+func positive[N int | int64 | time.Duration](value, instead N) N {
+	if value > 0 {
+		return value
+	}
+
+	return instead
+}
+
+// command returns the path and the arguments of a worker.
+func (o Options) command() ([]string, error) {
+	memory := strconv.FormatInt(o.Memory, 10)
+	if len(o.Command) > 0 {
+		return append(o.Command[:len(o.Command):len(o.Command)], memory), nil
+	}
+	path, err := executable()
+	if err != nil {
+		return nil, &StartError{Command: os.Args[0], Err: err}
+	}
+
+	return []string{path, Argument, memory}, nil
+}
+
+// executable is the path of the running program. On Linux the file may have been replaced
+// by an update in the meantime.
+func executable() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding the running executable: %w", err)
+	}
+
+	return path, nil
+}
+
+// ErrClosed is returned by calls of a closed [Pool].
+var ErrClosed = errors.New("the worker pool is closed")
