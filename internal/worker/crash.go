@@ -8,7 +8,13 @@ import (
 // exitMemory is the exit code of a worker that found itself to use too much memory.
 const exitMemory = 86
 
-const fatalError = "fatal error: "
+const (
+	// fatalError begins the line with the cause in a crash report of Go.
+	fatalError = "fatal error: "
+	// threadFailed begins that of a program with cgo which got no memory for the stack of a thread.
+	threadFailed = "runtime/cgo: pthread_create failed"
+	noThread     = "no memory for a thread"
+)
 
 // crash explains the end of a worker by its exit status and its crash report.
 func crash(state *os.ProcessState, stderr string, memory int64) error {
@@ -27,12 +33,17 @@ func crash(state *os.ProcessState, stderr string, memory int64) error {
 
 // isOutOfMemory reports whether the Go runtime got no memory from the system.
 func isOutOfMemory(fatal string) bool {
-	return strings.Contains(fatal, "out of memory") || strings.Contains(fatal, "cannot allocate memory")
+	return strings.Contains(fatal, "out of memory") ||
+		strings.Contains(fatal, "cannot allocate memory") ||
+		fatal == noThread
 }
 
 // fatalReason returns the fatal error of the Go runtime, or "".
 func fatalReason(stderr string) string {
 	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, threadFailed) {
+			return noThread
+		}
 		if reason, ok := strings.CutPrefix(line, fatalError); ok {
 			return strings.TrimSpace(reason)
 		}

@@ -10,13 +10,13 @@ import (
 const (
 	excerptHead = 4 << 10
 	excerptTail = 4 << 10
-	// longestMarker is the length of the longest text of crashMarkers.
-	longestMarker = 32
+	// longestMarker is at least the length of the longest text of crashMarkers.
+	longestMarker = 64
 )
 
 // crashMarkers begin the crash report of a Go program.
 func crashMarkers() []string {
-	return []string{"runtime: goroutine stack exceeds", "runtime: out of memory", "fatal error: ", "panic: "}
+	return []string{"runtime: goroutine stack exceeds", "runtime: out of memory", threadFailed, fatalError, "panic: "}
 }
 
 // excerpt keeps the beginning and the end of what is written to it. The beginning is that
