@@ -18,3 +18,8 @@ func (p *Pool) Waiting() int {
 
 	return len(p.waiting)
 }
+
+// ServeWithLandlockOnly is Serve without the limit of descriptors.
+func ServeWithLandlockOnly(handlers map[string]Handler) {
+	serve(handlers, landlockOnly)
+}

@@ -24,6 +24,8 @@ import (
 const (
 	parentArgument = "parent"
 	rogueArgument  = "rogue"
+	// landlockArgument is a worker without the limit of descriptors.
+	landlockArgument = "landlock"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +33,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case worker.Argument:
 			worker.Serve(handlers())
+		case landlockArgument:
+			worker.ServeWithLandlockOnly(handlers())
 		case parentArgument:
 			beParent()
 		case rogueArgument:

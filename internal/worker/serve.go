@@ -20,7 +20,9 @@ type Handler func(ctx context.Context, request []byte, ask func(kind string, que
 
 // Serve is the main function of a worker. It sets the limits of the process and runs calls
 // until standard input ends. It never returns.
-func Serve(handlers map[string]Handler) {
+func Serve(handlers map[string]Handler) { serve(handlers, confine) }
+
+func serve(handlers map[string]Handler, confine func() Confinement) {
 	in, out, err := takePipes()
 	if err != nil {
 		log.Fatalf("taking the pipes of the parent: %v", err)

@@ -1,0 +1,8 @@
+package worker
+
+func landlockOnly() Confinement {
+	var c Confinement
+	c.landlock()
+
+	return c
+}

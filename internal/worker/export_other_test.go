@@ -1,0 +1,5 @@
+//go:build !linux
+
+package worker
+
+func landlockOnly() Confinement { return Confinement{} }

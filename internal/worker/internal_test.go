@@ -1,0 +1,287 @@
+package worker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+
+	const gib = 1 << 30
+	cores := runtime.GOMAXPROCS(0)
+	tests := map[string]struct {
+		options Options
+		total   int64
+		want    Options
+	}{
+		"defaults": {total: 1 << 40, want: Options{Processes: cores, Memory: gib, Output: 64 << 20, Timeout: time.Minute}},
+		"unknown memory": {
+			options: Options{Processes: 8},
+			want:    Options{Processes: 8, Memory: gib, Output: 64 << 20, Timeout: time.Minute},
+		},
+		"fewer workers": {
+			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: 6 * gib,
+			want: Options{Processes: 3, Memory: gib, Output: 1, Timeout: 1},
+		},
+		"less memory": {
+			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: gib,
+			want: Options{Processes: 1, Memory: gib / 2, Output: 1, Timeout: 1},
+		},
+		"little memory": {
+			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: gib / 8,
+			want: Options{Processes: 1, Memory: leastMemory, Output: 1, Timeout: 1},
+		},
+		"long output": {
+			options: Options{Processes: 1, Memory: 1, Output: math.MaxInt64, Timeout: 1}, total: gib,
+			want: Options{Processes: 1, Memory: 1, Output: math.MaxUint32, Timeout: 1},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if diff := cmp.Diff(tt.want, tt.options.withDefaults(tt.total)); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+
+	path, err := executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		options Options
+		want    []string
+	}{
+		"own executable": {options: Options{Memory: 5}, want: []string{path, Argument, "5"}},
+		"given":          {options: Options{Command: []string{"a", "b"}, Memory: 5}, want: []string{"a", "b", "5"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			got, err := tt.options.command()
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("error %v, command (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	t.Parallel()
+
+	if got := availableMemory(); runtime.GOOS == "linux" && got < 64<<20 {
+		t.Errorf("this machine has %d bytes of memory", got)
+	}
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+
+	var stream bytes.Buffer
+	large := bytes.Repeat([]byte("x"), joined+1)
+	for _, parts := range [][][]byte{nil, {[]byte("one"), []byte("two")}, {large, large}} {
+		if err := writeFrame(&stream, frameResult, 7, parts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := iotest.HalfReader(&stream)
+	for _, want := range []string{"", "onetwo", string(large) + string(large)} {
+		got, err := readFrame(reader, func(frameKind) int64 { return 1 << 20 })
+		if err != nil || got.kind != frameResult || got.call != 7 || string(got.payload) != want {
+			t.Errorf("read kind %d of call %d with %d bytes, error %v", got.kind, got.call, len(got.payload), err)
+		}
+	}
+	if _, err := readFrame(reader, nil); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last frame: %v", err)
+	}
+}
+
+func TestReadFrameRefuses(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		stream string
+		want   string
+	}{
+		"half a header":  {stream: "\x07\x00", want: "reading a frame: unexpected EOF"},
+		"half a payload": {stream: "\x07\x00\x00\x00\x01\x00\x00\x00\x05half", want: "reading a frame: unexpected EOF"},
+		"no payload":     {stream: "\x07\x00\x00\x00\x01\x00\x00\x00\x05", want: "reading a frame: unexpected EOF"},
+		"too long":       {stream: "\x07\x00\x00\x00\x01\xff\xff\xff\xff", want: "a frame of kind 7 has 4294967295 bytes; at most 100 are allowed"},
+		"unknown kind":   {stream: "\x08\x00\x00\x00\x01\x00\x00\x00\x00", want: "a frame of kind 8 is not allowed here"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := readFrame(strings.NewReader(tt.stream), resultsOnly)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("the error is %v, not %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// resultsOnly allows short results.
+func resultsOnly(kind frameKind) int64 {
+	if kind == frameResult {
+		return 100
+	}
+
+	return -1
+}
+
+func FuzzReadFrame(f *testing.F) {
+	f.Add([]byte("\x07\x00\x00\x00\x01\x00\x00\x00\x04four"))
+	f.Add([]byte("\x07\x00\x00\x00\x01\xff\xff\xff\xff"))
+	f.Add([]byte("\x06\x00"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		got, err := readFrame(bytes.NewReader(stream), resultsOnly)
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := writeFrame(&again, got.kind, got.call, got.payload); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(stream, again.Bytes()) {
+			t.Errorf("%x was read as %x", stream, again.Bytes())
+		}
+		if name, rest, err := splitName(got.payload); err == nil && 1+len(name)+len(rest) != len(got.payload) {
+			t.Errorf("%x was split into %q and %x", got.payload, name, rest)
+		}
+	})
+}
+
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+
+	long := strings.Repeat("a long line of text\n", 1000)
+	tests := map[string]struct {
+		writes []string
+		want   string
+	}{
+		"nothing":        {},
+		"short":          {writes: []string{"one\n", "two\n"}, want: "one\ntwo\n"},
+		"long":           {writes: []string{long}, want: long[:excerptHead] + "\n[…]\n" + long[len(long)-excerptTail:]},
+		"crash":          {writes: []string{"noise\npanic: x\ngoroutine"}, want: "panic: x\ngoroutine"},
+		"crash in parts": {writes: []string{long, "fatal ", "error: stack overflow\n", "more"}, want: "fatal error: stack overflow\nmore"},
+		"second crash":   {writes: []string{"panic: one\n", "fatal error: two\n"}, want: "panic: one\nfatal error: two\n"},
+		"within a line":  {writes: []string{"do not panic: all is well"}, want: "do not panic: all is well"},
+		"long crash": {
+			writes: []string{long, "panic: " + long},
+			want:   ("panic: " + long)[:excerptHead] + "\n[…]\n" + long[len(long)-excerptTail:],
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			var e excerpt
+			for _, text := range tt.writes {
+				if n, err := e.Write([]byte(text)); n != len(text) || err != nil {
+					t.Errorf("wrote %d bytes, error %v", n, err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, e.String()); diff != "" {
+				t.Errorf("excerpt (-want +got):\n%s", diff)
+			}
+			e.reset()
+			if e.String() != "" {
+				t.Errorf("after reset it is %q", e.String())
+			}
+		})
+	}
+}
+
+func TestRefusedIsBounded(t *testing.T) {
+	t.Parallel()
+
+	var r refused
+	id := func(i int) callID { return sha256.Sum256(fmt.Append(nil, i)) }
+	for i := range 3 * maxRefused {
+		r.add(id(i), fmt.Errorf("error %d", i))
+		r.add(id(i), errors.New("another error"))
+	}
+	if len(r.errors) != maxRefused || len(r.order) != maxRefused {
+		t.Errorf("%d errors of %d calls are kept", len(r.errors), len(r.order))
+	}
+	if err := r.get(id(2*maxRefused - 1)); err != nil {
+		t.Errorf("an old call is refused: %v", err)
+	}
+	if err := r.get(id(2 * maxRefused)); err == nil || err.Error() != fmt.Sprint("error ", 2*maxRefused) {
+		t.Errorf("a new call is refused with: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"memory":  {err: &LimitError{Limit: LimitMemory, Value: formatBytes(1 << 30)}, want: "more than 1 GiB of memory"},
+		"output":  {err: &LimitError{Limit: LimitOutput, Value: formatBytes(1000)}, want: "more than 1000 bytes of output"},
+		"time":    {err: &LimitError{Limit: LimitTime, Value: time.Minute.String()}, want: "more than 1m0s of time"},
+		"stack":   {err: &LimitError{Limit: LimitStack, Value: formatBytes(1536 << 10)}, want: "more than 1536 KiB of stack"},
+		"crash":   {err: &CrashError{Reason: "signal: killed"}, want: "the worker process ended: signal: killed"},
+		"start":   {err: &StartError{Command: "/bin/x", Err: io.EOF}, want: "starting worker /bin/x: EOF"},
+		"handler": {err: &HandlerError{Text: "no"}, want: "no"},
+		"no kind": {err: &LimitError{Value: "1"}, want: "more than 1 of LimitKind(0)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if got := tt.err.Error(); got != tt.want {
+				t.Errorf("%q, not %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFatalReason(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		stderr, reason string
+		memory         bool
+	}{
+		"nothing":       {},
+		"panic":         {stderr: "panic: x\n\ngoroutine 1"},
+		"stack":         {stderr: "runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow\n", reason: "stack overflow"},
+		"maps":          {stderr: "fatal error: concurrent map writes\n", reason: "concurrent map writes"},
+		"out of memory": {stderr: "runtime: out of memory: x\nfatal error: out of memory\n", reason: "out of memory", memory: true},
+		"cannot map":    {stderr: "fatal error: runtime: cannot allocate memory\n", reason: "runtime: cannot allocate memory", memory: true},
+		"no thread":     {stderr: "runtime/cgo: pthread_create failed: x\nSIGABRT\n", reason: noThread, memory: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			reason := fatalReason(tt.stderr)
+			if reason != tt.reason || isOutOfMemory(reason) != tt.memory {
+				t.Errorf("reason %q, memory %t", reason, isOutOfMemory(reason))
+			}
+		})
+	}
+}
