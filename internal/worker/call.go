@@ -95,7 +95,8 @@ func (w *process) receive(kinds ...frameKind) (frame, error) {
 // lost explains why nothing could be written to the worker. It waits for the end of its
 // output, so that its crash report is complete.
 func (w *process) lost() error {
-	for range w.frames { //nolint:revive // What it sent before is not used.
+	for range w.frames {
+		continue // What it sent before is not used.
 	}
 
 	return w.death()

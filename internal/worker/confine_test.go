@@ -67,12 +67,12 @@ func TestNoConnectionCanBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tcp.Close()
+	t.Cleanup(func() { _ = tcp.Close() })
 	local, err := net.Listen("unix", filepath.Join(t.TempDir(), "s")) //nolint:noctx // It ends with the test.
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Close()
+	t.Cleanup(func() { _ = local.Close() })
 
 	for _, to := range []address{
 		{"tcp", tcp.Addr().String()},
@@ -115,7 +115,7 @@ func TestLandlockAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tcp.Close()
+	t.Cleanup(func() { _ = tcp.Close() })
 	for _, result := range call[[]string](t, pool, "connect", address{"tcp", tcp.Addr().String()}) {
 		if !strings.Contains(result, "permission denied") {
 			t.Errorf("connecting: %s", result)
@@ -135,7 +135,7 @@ func TestNoFileIsInherited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Close(descriptor)
+	t.Cleanup(func() { _ = syscall.Close(descriptor) })
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(descriptor, &stat); err != nil {
 		t.Fatal(err)

@@ -4,4 +4,4 @@ package worker
 
 import "golang.org/x/sys/unix"
 
-func dup2(from, to int) error { return unix.Dup2(from, to) } //nolint:wrapcheck // The caller does.
+func dup2(from, to int) error { return unix.Dup2(from, to) }

@@ -63,7 +63,7 @@ func handlers() map[string]worker.Handler {
 		"output":   output,
 		"print":    printText,
 		"ask":      ask,
-		"late":     late,
+		"late":     late(),
 		"environ":  func(context.Context, []byte, askFunc) (any, error) { return os.Environ(), nil },
 		"open":     openFile,
 		"connect":  connect,
@@ -141,20 +141,21 @@ func ask(_ context.Context, request []byte, ask askFunc) (any, error) {
 	return answers, nil
 }
 
-// late asks after its call is over.
-func late(_ context.Context, request []byte, ask askFunc) (any, error) {
-	if leftover.ask != nil {
-		_, err := leftover.ask("late", nil)
+// late returns a handler that asks after its call is over, in the next call.
+func late() worker.Handler {
+	var before askFunc
+
+	return func(_ context.Context, _ []byte, ask askFunc) (any, error) {
+		if before == nil {
+			before = ask
+
+			return "", nil
+		}
+		_, err := before("late", nil)
 
 		return fmt.Sprint(err), nil
 	}
-	leftover.ask = ask
-
-	return "", nil
 }
-
-// leftover is what one call of late leaves to the next.
-var leftover struct{ ask askFunc }
 
 func openFile(_ context.Context, request []byte, _ askFunc) (any, error) {
 	var path string
@@ -227,7 +228,7 @@ func beParent() {
 	}
 	pool := worker.New(worker.Options{Command: []string{path, worker.Argument}})
 	err = pool.Call(context.Background(), "wait", nil, nil, func(_ context.Context, _ string, pid []byte) ([]byte, error) {
-		_, err := fmt.Println(string(pid))
+		_, err := fmt.Fprintln(os.Stdout, string(pid))
 
 		return nil, err
 	})

@@ -175,8 +175,8 @@ func TestLimits(t *testing.T) {
 			want: &worker.LimitError{Limit: worker.LimitMemory, Value: "256 MiB"},
 		},
 		"time": {
-			method: "loop", options: worker.Options{Timeout: 100 * time.Millisecond},
-			want: &worker.LimitError{Limit: worker.LimitTime, Value: "100ms"},
+			method: "loop", options: worker.Options{Timeout: time.Second},
+			want: &worker.LimitError{Limit: worker.LimitTime, Value: "1s"},
 		},
 		"output": {
 			method: "output", request: 1 << 20, options: worker.Options{Output: 1 << 20},
@@ -437,9 +437,7 @@ func TestCallsAreServedInOrder(t *testing.T) {
 					t.Errorf("call %d: %v", i, err)
 				}
 			})
-			for pool.Waiting() <= i {
-				runtime.Gosched()
-			}
+			await(t, "the call to wait", func() bool { return pool.Waiting() > i })
 		}
 
 		return nil, nil
@@ -454,7 +452,7 @@ func TestCallsAreServedInOrder(t *testing.T) {
 }
 
 // TestClose is not parallel: it counts goroutines.
-func TestClose(t *testing.T) { //nolint:paralleltest // See above.
+func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	pool := worker.New(worker.Options{Command: command(t, worker.Argument), Processes: 2})
 	var calls sync.WaitGroup
@@ -479,9 +477,7 @@ func TestClose(t *testing.T) { //nolint:paralleltest // See above.
 			t.Errorf("a waiting call returned %v", err)
 		}
 	})
-	for pool.Waiting() == 0 {
-		runtime.Gosched()
-	}
+	await(t, "the call to wait", func() bool { return pool.Waiting() > 0 })
 	if err := pool.Close(); err != nil {
 		t.Error(err)
 	}
@@ -494,13 +490,7 @@ func TestClose(t *testing.T) { //nolint:paralleltest // See above.
 	if err := pool.Call(t.Context(), "echo", nil, nil, nil); !errors.Is(err, worker.ErrClosed) {
 		t.Errorf("a call of a closed pool returned %v", err)
 	}
-	deadline := time.Now().Add(5 * time.Second)
-	for runtime.NumGoroutine() > before {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines run, before there were %d", runtime.NumGoroutine(), before)
-		}
-		runtime.Gosched()
-	}
+	await(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestWorkerEndsWithItsParent(t *testing.T) {
@@ -531,16 +521,31 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 
-	deadline := time.Now().Add(10 * time.Second)
-	for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d still runs", pid)
+	await(t, fmt.Sprintf("process %d to end", pid), func() bool {
+		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	})
+}
+
+// await waits until a condition is true.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+
+	late := time.After(20 * time.Second)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for !condition() {
+		select {
+		case <-late:
+			t.Errorf("waited too long for %s", what)
+
+			return
+		case <-poll.C:
 		}
-		runtime.Gosched()
 	}
 }
 
-func TestParentMemory(t *testing.T) { //nolint:paralleltest // It measures the memory of the process.
+// TestParentMemory is not parallel: it measures the memory of the process.
+func TestParentMemory(t *testing.T) {
 	pool := newPool(t, worker.Options{Processes: 1, Memory: small})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

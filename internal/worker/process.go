@@ -112,7 +112,7 @@ func (w *process) startWithPipes() error {
 	if err != nil {
 		w.closePipes()
 
-		return err //nolint:wrapcheck // The caller names the command.
+		return err
 	}
 
 	return nil
