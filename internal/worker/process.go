@@ -35,8 +35,12 @@ type process struct {
 	frames  chan frame
 	problem error
 
-	killOnce sync.Once
-	killed   chan struct{}
+	// drained is closed when no more frames are read.
+	drained chan struct{}
+
+	groupOnce sync.Once
+	killOnce  sync.Once
+	killed    chan struct{}
 	// exited is closed when the process is gone and its standard error was read.
 	exited chan struct{}
 }
@@ -67,7 +71,7 @@ func spawn(command []string, o Options) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	w := &process{
 		cmd: cmd, memory: o.Memory, stderr: &excerpt{},
-		frames: make(chan frame), killed: make(chan struct{}), exited: make(chan struct{}),
+		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
 	}
 	cmd.Env = []string{}
 	cmd.Dir = rootDir()
@@ -144,6 +148,7 @@ func (w *process) awaitReady() error {
 
 // read passes on the frames of the worker until its output ends or is invalid.
 func (w *process) read(output int64) {
+	defer close(w.drained)
 	defer close(w.frames)
 
 	limit := func(kind frameKind) int64 {
@@ -177,9 +182,18 @@ func (w *process) read(output int64) {
 	}
 }
 
-// wait waits for the end of the process and releases what it used.
+// wait waits for the end of the process and releases what it used. Frames that it sent
+// before are still read: they show whether it had begun the call that ended it.
 func (w *process) wait() {
 	_ = w.cmd.Wait() // The state of the process has more than this error.
+	w.endGroup()
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	select {
+	case <-w.drained:
+	case <-w.killed:
+	case <-late.C:
+	}
 	w.kill()
 	close(w.exited)
 }
@@ -188,11 +202,14 @@ func (w *process) wait() {
 func (w *process) kill() {
 	w.killOnce.Do(func() {
 		close(w.killed)
-		w.group.kill()
+		w.endGroup()
 		// A call that reads or writes returns at once, whatever becomes of the process.
 		w.closePipes()
 	})
 }
+
+// endGroup ends all processes of the group, once.
+func (w *process) endGroup() { w.groupOnce.Do(w.group.kill) }
 
 // isDead reports whether the process was killed or ended by itself.
 func (w *process) isDead() bool {
