@@ -32,19 +32,19 @@ type room struct {
 // house is the plan that DESIGN.md draws. An arrow it does not name is not there.
 func house() map[string]room {
 	core := []string{"fleetyaml", "bundle", "target", "release", "status"}
-	edges := []string{"git", "chart", "manifest", "render", "sandboxed", "helm", "kustomize", "kube"}
+	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	props := []string{"charttest", "faulttest", "gittest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
-	genuine := slices.Concat(edges, props, []string{"source", "deploy"})
+	genuine := slices.Concat(edges, props, []string{"source", "deploy", "sandboxed"})
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]room{
-		"main":     {code: []string{"provider", "startup"}, speaks: []string{"Terraform"}},
+		"main":     {code: []string{"provider", "sandboxed", "startup", "worker"}, speaks: []string{"Terraform"}},
 		"startup":  {pure: true},
 		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "sandboxed"}), tests: props,
+			code: slices.Concat(core, edges, []string{"source", "deploy", "sandbox"}), tests: append([]string{"sandboxed", "worker"}, props...),
 			speaks: []string{"Terraform", "Kubernetes"}, testsSpeak: foreign,
 		},
 		"deploy": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
@@ -54,7 +54,8 @@ func house() map[string]room {
 		"manifest":  {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
 		"chart":     {code: core, tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
 		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
-		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
+		"sandbox":   {code: append([]string{"render", "worker"}, core...), tests: genuine, testsSpeak: foreign},
+		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize", "sandbox", "worker"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
 		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
 		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
@@ -110,6 +111,29 @@ func TestArrowsGoDown(t *testing.T) {
 
 	for _, crossing := range crossings(listPackages(t), house()) {
 		t.Error(crossing)
+	}
+}
+
+// Foreign templates run in workers. Only package sandboxed can run them, and only main
+// starts it. What bench writes its report with is its own.
+func TestTemplatesRunInWorkers(t *testing.T) {
+	t.Parallel()
+
+	runs := []string{
+		"text/template", "html/template", "github.com/Masterminds/sprig/v3", "helm.sh/helm/v3/pkg/engine",
+		module + "/internal/kustomize", module + "/internal/sandboxed",
+	}
+	allowed := map[string]bool{"main": true, "sandboxed": true, "bench": true}
+	for _, p := range listPackages(t) {
+		name, own := roomOf(p.ImportPath)
+		if !own || allowed[name] {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if slices.Contains(runs, imported) {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
+		}
 	}
 }
 

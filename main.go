@@ -12,6 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/startup"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
 // address is where Terraform finds the provider.
@@ -21,6 +24,10 @@ const address = "registry.terraform.io/agentless-fleet/fleet"
 var version = "dev"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == worker.Argument {
+		startup.Done()
+		worker.Serve(sandboxed.Handlers())
+	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
 	ballast := heedMemory()

@@ -20,10 +20,15 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
+		worker.Serve(sandboxed.Handlers())
+	}
 	if os.Getenv("TF_ACC") == "" {
 		os.Exit(m.Run())
 	}

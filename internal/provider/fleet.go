@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"golang.org/x/sync/errgroup"
@@ -16,10 +17,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -32,6 +32,7 @@ type settings struct {
 	onUnreachable string
 	onMissing     string // "" when it is not known yet.
 	cacheDir      string
+	renderTimeout time.Duration // 0 for the default.
 
 	clusters           map[string]*member
 	clustersUnknown    bool
@@ -47,6 +48,7 @@ type settings struct {
 // are first needed.
 type fleet struct {
 	settings
+	sandbox     *sandbox.Client
 	charts      *render.Charts
 	recordCache helm.RecordCache
 	fetcher     *chart.Fetcher
@@ -91,7 +93,8 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, charts: &render.Charts{Sandbox: &sandboxed.Renderer{Kustomize: kustomize.Build}}, fetcher: fetcher, public: public}
+	templates := sandbox.New(s.renderTimeout)
+	f := &fleet{settings: s, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)

@@ -91,6 +91,12 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"objects are ready makes room for another, up to four for each operation but the first.",
 				Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
+			"render_timeout": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "How long the templates of one deployment may run, such as `30s`. Default `1m`. Templates run in processes that have no access " +
+					"to files, network or credentials; the guide on security names their limits.",
+				Validators: []validator.String{duration()},
+			},
 			"on_unreachable": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What a refresh does when a cluster does not answer: `keep` (default) keeps what is known of its " +
@@ -243,6 +249,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	p.cleanup.add(configured.git.Close)
 	p.cleanup.add(configured.fetcher.Close)
 	p.cleanup.add(configured.public.Close)
+	p.cleanup.add(configured.sandbox.Close)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
 }

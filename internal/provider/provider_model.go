@@ -26,6 +26,7 @@ type providerModel struct {
 	Git           types.Map    `tfsdk:"git"`
 	Registries    types.Map    `tfsdk:"registries"`
 	Parallelism   types.Int64  `tfsdk:"parallelism"`
+	RenderTimeout types.String `tfsdk:"render_timeout"`
 	OnUnreachable types.String `tfsdk:"on_unreachable"`
 	OnMissing     types.String `tfsdk:"on_missing"`
 	CacheDir      types.String `tfsdk:"cache_dir"`
@@ -120,6 +121,10 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	}
 	if set := m.Parallelism.ValueInt64(); set > 0 {
 		plain.parallelism = int(set)
+	}
+	if set := m.RenderTimeout.ValueString(); set != "" {
+		// The schema has checked the form.
+		plain.renderTimeout, _ = time.ParseDuration(set)
 	}
 	if set := m.OnUnreachable.ValueString(); set != "" {
 		plain.onUnreachable = set

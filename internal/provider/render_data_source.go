@@ -16,7 +16,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -171,7 +170,7 @@ func (d *renderDataSource) deployments(ctx context.Context, data renderModel, di
 	if diags.HasError() {
 		return target.Result{}
 	}
-	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.fleet.groups, Evaluator: sandboxed.InProcess{}})
+	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.fleet.groups, Evaluator: d.fleet.sandbox})
 	if err != nil {
 		addTargetError(diags, "fleet_render", err)
 	}

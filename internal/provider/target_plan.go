@@ -17,7 +17,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -131,7 +130,7 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		return nil, reason
 	}
 	result, err := target.Deployments(ctx, target.Input{
-		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: r.fleet.groups, Evaluator: sandboxed.InProcess{},
+		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: r.fleet.groups, Evaluator: r.fleet.sandbox,
 	})
 	if err != nil {
 		addTargetError(diags, m.Name.ValueString(), err)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -233,7 +232,7 @@ func FuzzReproducible(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	charts := func() *render.Charts { return newCharts() }
+	charts := newCharts
 	laborious := regexp.MustCompile(`[0-9]{4}|0x|e[0-9]|until|repeat|seq|bcrypt|htpasswd|gen|indent|include|tpl|template|derive|wrap|range|mul`)
 	harmless := regexp.MustCompile(`range (\$[a-z], )?(\$[a-z] := )?(keys|values|\.Values|sortAlpha|\()`)
 	f.Fuzz(func(t *testing.T, template string) {

@@ -6,8 +6,12 @@ import (
 	"fmt"
 )
 
-// LeftDelim and RightDelim stand around the actions of a template.
-const LeftDelim, RightDelim = "${", "}"
+const (
+	// LeftDelim begins an action of a template.
+	LeftDelim = "${"
+	// RightDelim ends it.
+	RightDelim = "}"
+)
 
 // Evaluator runs the templates of bundles. They are the code of strangers and can end the
 // process that runs them, so the provider gives them to another process.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -81,6 +82,8 @@ func readField(path []string, context map[string]any) (text string, ok bool) {
 		return strconv.FormatBool(value), true
 	case int64:
 		return strconv.FormatInt(value, 10), true
+	case float64: // All numbers of YAML.
+		return fmt.Sprint(value), true
 	}
 	return "", false
 }

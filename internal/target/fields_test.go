@@ -39,7 +39,7 @@ func TestReadFields(t *testing.T) {
 		"an index without a space": {`${index .ClusterLabels ""}`, true},
 		"an index of a deep field": {`${ index .ClusterValues.a.b "c" }`, true},
 
-		"a number with a fraction":     {"${ .ClusterValues.float }", false},
+		"a number with a fraction":     {"${ .ClusterValues.float }", true},
 		"nil":                          {"${ .ClusterValues.nil }", false},
 		"a list":                       {"${ .ClusterValues.list }", false},
 		"a map":                        {"${ .ClusterValues.a }", false},

@@ -108,8 +108,8 @@ func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	reply, content := frameAnswer, []byte(nil)
-	content, err = answerOf(ctx, ask, kind, question)
+	reply := frameAnswer
+	content, err := answerOf(ctx, ask, kind, question)
 	if err != nil {
 		reply, content = frameRefusal, []byte(err.Error())
 	}

@@ -30,10 +30,11 @@ type Confinement struct {
 }
 
 // now adds the limits that the parent has set.
-func (c Confinement) now() Confinement {
-	c.Data = dataLimit()
+func (c *Confinement) now() Confinement {
+	current := *c
+	current.Data = dataLimit()
 
-	return c
+	return current
 }
 
 // watchMemory ends the process when it uses more than limit bytes. It is what limits memory
@@ -45,7 +46,7 @@ func watchMemory(limit int64) {
 	}
 	for range time.Tick(memoryCheck) {
 		metrics.Read(samples)
-		if used := samples[0].Value.Uint64() - samples[1].Value.Uint64(); used > uint64(limit) {
+		if used := samples[0].Value.Uint64() - samples[1].Value.Uint64(); used > uint64(limit) { //nolint:gosec // It is above 0.
 			os.Exit(exitMemory)
 		}
 	}

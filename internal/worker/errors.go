@@ -71,7 +71,17 @@ type LimitError struct {
 	Stderr string
 }
 
-func (e *LimitError) Error() string { return "more than " + e.Value + " of " + e.Limit.String() }
+func (e *LimitError) Error() string {
+	switch e.Limit {
+	case LimitTime:
+		return "it takes more than " + e.Value
+	case LimitOutput:
+		return "it returns more than " + e.Value
+	case LimitMemory, LimitStack:
+	}
+
+	return "it takes more than " + e.Value + " of " + e.Limit.String()
+}
 
 // formatBytes writes a size in its largest whole unit.
 func formatBytes(size int64) string {

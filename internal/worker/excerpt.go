@@ -53,7 +53,7 @@ func (e *excerpt) restart(p []byte) []byte {
 	}
 	// A marker may come in two pieces.
 	before := e.last(longestMarker)
-	joined := append(before, p...)
+	joined := slices.Concat(before, p)
 	start := firstMarker(joined)
 	if start < 0 {
 		return p

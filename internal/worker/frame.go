@@ -132,7 +132,7 @@ func nameParts(name string, payload []byte) ([][]byte, error) {
 		return nil, fmt.Errorf("a name of %d bytes is longer than %d", len(name), math.MaxUint8)
 	}
 
-	return [][]byte{{byte(len(name))}, []byte(name), payload}, nil
+	return [][]byte{{byte(len(name))}, []byte(name), payload}, nil //nolint:gosec // See above.
 }
 
 // splitName returns the name and the rest of a payload.

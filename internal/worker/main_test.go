@@ -79,7 +79,7 @@ func echo(_ context.Context, request []byte, _ askFunc) (any, error) {
 	return value, err
 }
 
-func recurse(depth int) int { return recurse(depth+1) + depth }
+func recurse(depth int) int { return recurse(depth+1) + depth } //nolint:staticcheck // It has no end.
 
 func allocate(context.Context, []byte, askFunc) (any, error) {
 	var kept [][]byte
@@ -175,14 +175,14 @@ func openFile(_ context.Context, request []byte, _ askFunc) (any, error) {
 
 type address struct{ Network, Address string }
 
-func connect(_ context.Context, request []byte, _ askFunc) (any, error) {
+func connect(ctx context.Context, request []byte, _ askFunc) (any, error) {
 	var to address
 	if err := worker.Unmarshal(request, &to); err != nil {
 		return nil, err
 	}
 
 	return onThreads(func() error {
-		connection, err := net.DialTimeout(to.Network, to.Address, 5*time.Second)
+		connection, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, to.Network, to.Address)
 		if err == nil {
 			_ = connection.Close()
 		}

@@ -119,7 +119,7 @@ func valueSize(data []byte) (size int, ok bool) {
 	if major != byteString && major != textString {
 		return size, true
 	}
-	if argument > uint64(len(data)-size) {
+	if argument > uint64(len(data)-size) { //nolint:gosec // A head is not longer than its data.
 		return 0, false
 	}
 

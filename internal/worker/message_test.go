@@ -121,7 +121,7 @@ func TestEqualMapsHaveEqualBytes(t *testing.T) {
 	t.Parallel()
 
 	value := map[string]any{}
-	for _, key := range strings.Split("the quick brown fox jumps over a lazy dog", " ") {
+	for key := range strings.SplitSeq("the quick brown fox jumps over a lazy dog", " ") {
 		value[key] = key
 	}
 	first, err := worker.Marshal(value)

@@ -199,8 +199,7 @@ func TestLimits(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, err, ignoreStderr); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
-				var crash *worker.CrashError
-				if errors.As(err, &crash) {
+				if crash, ok := errors.AsType[*worker.CrashError](err); ok {
 					t.Log(crash.Stderr)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -85,7 +86,7 @@ func positive[N int | int64 | time.Duration](value, instead N) N {
 func (o Options) command() ([]string, error) {
 	memory := strconv.FormatInt(o.Memory, 10)
 	if len(o.Command) > 0 {
-		return append(o.Command[:len(o.Command):len(o.Command)], memory), nil
+		return append(slices.Clip(o.Command), memory), nil
 	}
 	path, err := executable()
 	if err != nil {

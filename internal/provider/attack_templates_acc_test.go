@@ -1,0 +1,200 @@
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// hostileTemplates are templates that end, fill or hold up the process that runs them, and
+// what the error has to name.
+func hostileTemplates() map[string]struct{ template, want string } {
+	return map[string]struct{ template, want string }{
+		"a text that runs itself": {template: `{{ tpl .Values.again . }}`, want: "stack"},
+		"a dict in itself":        {template: `{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $d }}`, want: "stack"},
+		"a copy of a dict in itself": {
+			template: `{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ $c := deepCopy $d }}x`, want: "takes more than",
+		},
+		"a long list":         {template: `{{ until 1000000000 | len }}`, want: "memory"},
+		"a long list by step": {template: `{{ untilStep 0 2000000000 1 | len }}`, want: "memory"},
+		"a long text":         {template: `{{ repeat 1000000000 "x" | quote | len }}`, want: "memory"},
+		"nested ranges":       {template: `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`, want: "takes more than 4s"},
+		"keys without end":    {template: `{{ range until 100000 }}{{ $_ := genCA "a" 1 }}{{ end }}`, want: "takes more than 4s"},
+	}
+}
+
+// hostile is a configuration with a bundle of a repository and one of the user.
+func (s *site) hostile(t *testing.T, w *workspace, files map[string]string, timeout string) {
+	t.Helper()
+	files = maps.Clone(files)
+	files["fleet.yaml"] = "defaultNamespace: " + s.namespace + "\n" + files["fleet.yaml"]
+	git := gittest.New(t, gittest.Options{})
+	if _, err := git.Commit(t.Context(), "tenant", "main", "Attack", files); err != nil {
+		t.Fatal(err)
+	}
+	app := fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", git.URL("tenant"))
+	w.configure(t, s.provider(fmt.Sprintf("  render_timeout = %q\n", timeout), on), app, s.bundle("other", "x"), target("", "fleet_gitrepo.app.bundles", "fleet_bundle.other.bundles"))
+}
+
+// A template of a chart costs its own deployment and nothing else: the plan fails with its
+// limit, within its time.
+func TestAttackTemplateAtPlan(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for name, test := range hostileTemplates() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, w := newSite(t, env), newWorkspace(t)
+			s.hostile(t, w, map[string]string{
+				"fleet.yaml":        "helm:\n  values:\n    again: '{{ tpl .Values.again . }}'\n",
+				"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+				"templates/cm.yaml": configMap("app", "x") + "# " + test.template + "\n",
+			}, "4s")
+			output, err := w.try(t, "plan", "-input=false")
+			if err == nil {
+				t.Error("the plan has no error")
+			}
+			expectMention(t, output, "bundle app", test.want)
+			expectNoCrash(t, output)
+		})
+	}
+}
+
+// What a template does only on a cluster shows at apply. The deployment fails, and the other
+// one is made and saved.
+func TestAttackTemplateAtApply(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	for name, test := range hostileTemplates() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, w := newSite(t, env), newWorkspace(t)
+			s.hostile(t, w, map[string]string{
+				"fleet.yaml":        "helm:\n  values:\n    again: '{{ tpl .Values.again . }}'\n",
+				"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+				"templates/cm.yaml": configMap("app", "x") + `{{ if lookup "v1" "Namespace" "" "kube-system" }}# ` + test.template + "{{ end }}\n",
+			}, "4s")
+			output, err := w.try(t, "apply", "-auto-approve", "-input=false")
+			if err == nil {
+				t.Error("the apply has no error")
+			}
+			expectMention(t, output, "app", test.want)
+			expectNoCrash(t, output)
+			if got := s.value(t, 0, "other"); got != "x" {
+				t.Errorf("the other deployment has %q", got)
+			}
+			s.expectReleases(t, 0, "other")
+			if states := w.states(t); states["a/other"] != "Ready" {
+				t.Errorf("states = %v", states)
+			}
+			w.destroyAndSay(t)
+		})
+	}
+}
+
+func expectNoCrash(t *testing.T, output string) {
+	t.Helper()
+	for _, sign := range []string{"Plugin did not respond", "panic:", "fatal error", "goroutine "} {
+		if strings.Contains(output, sign) {
+			t.Errorf("the output has %q:\n%s", sign, output)
+		}
+	}
+}
+
+// Everything else of a bundle that is run, or that says what is read.
+func TestAttackBundleAtPlan(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := make(chan struct{}, 100)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections <- struct{}{}
+			_ = connection.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		if n := len(connections); n > 0 {
+			t.Errorf("%d connections were made", n)
+		}
+	})
+	chart := func(schema string) map[string]string {
+		return map[string]string{
+			"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n", "values.schema.json": schema, "templates/cm.yaml": configMap("app", "x"),
+		}
+	}
+	values := func(template string) map[string]string {
+		return map[string]string{
+			"fleet.yaml": "helm:\n  values:\n    a: '" + template + "'\n", "Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n", "templates/cm.yaml": configMap("app", "x"),
+		}
+	}
+	const secret = "not-to-be-read"
+	tests := map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"a schema reads a file":       {files: chart(`{"$ref": "file://FILE"}`), want: []string{"values.schema.json", "not in it"}},
+		"a schema connects to a host": {files: chart(`{"$ref": "http://` + listener.Addr().String() + `/x"}`), want: []string{"values.schema.json", "not in it"}},
+		"values of a long list":       {files: values(`${ until 1000000000 | len }`), want: []string{"memory"}},
+		"values of a long text":       {files: values(`${ repeat 1000000000 "x" }`), want: []string{"memory"}},
+		"values of a dict in itself":  {files: values(`${ $d := dict }${ $_ := set $d "d" $d }${ $d }`), want: []string{"stack"}},
+		"values without end":          {files: values(`${ range until 100000 }${ range until 100000 }${ end }${ end }`), want: []string{"takes more than 4s"}},
+		"kustomizations that double":  {files: doublingKustomization(24), want: []string{"bundle app"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, w := newSite(t, env), newWorkspace(t)
+			w.write(t, "secret.json", secret)
+			files := maps.Clone(test.files)
+			for name, content := range files {
+				files[name] = strings.ReplaceAll(content, "FILE", filepath.Join(w.dir, "secret.json"))
+			}
+			s.hostile(t, w, files, "4s")
+			begun := time.Now()
+			output, err := w.try(t, "plan", "-input=false")
+			if err == nil {
+				t.Error("the plan has no error")
+			}
+			expectMention(t, output, test.want...)
+			expectNoCrash(t, output)
+			if strings.Contains(output, secret) {
+				t.Error("a file was read")
+			}
+			if took := time.Since(begun); took > time.Minute {
+				t.Errorf("the plan took %s", took)
+			}
+		})
+	}
+}
+
+// doublingKustomization has a folder for each level, whose objects are those of the level
+// below twice.
+func doublingKustomization(levels int) map[string]string {
+	files := map[string]string{
+		"l0/kustomization.yaml": "resources: [cm.yaml]\n", "l0/cm.yaml": configMap("a", "x"),
+		"kustomization.yaml": fmt.Sprintf("resources: [l%d]\n", levels),
+	}
+	for i := 1; i <= levels; i++ {
+		for _, side := range []string{"a", "b"} {
+			files[fmt.Sprintf("l%d%s/kustomization.yaml", i, side)] = fmt.Sprintf("namePrefix: %s\nresources: [../l%d]\n", side, i-1)
+		}
+		files[fmt.Sprintf("l%d/kustomization.yaml", i)] = fmt.Sprintf("resources: [../l%da, ../l%db]\n", i, i)
+	}
+	return files
+}

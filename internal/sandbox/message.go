@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Methods of a worker.
+const (
+	// Plan takes a Request and returns a Planned.
+	Plan = "plan"
+	// Template takes a Request and returns a Templated.
+	Template = "template"
+	// Apply takes a Request and returns an Applied.
+	Apply = "apply"
+	// Evaluate takes a target.Templates and returns a list of target.Evaluated.
+	Evaluate = "evaluate"
+)
+
+// Questions of a worker.
+const (
+	// AskFiles has no content; the answer is a list of bundle.File, those of the bundle of
+	// the request.
+	AskFiles = "files"
+	// AskLookup is a Lookup; the answer is a map.
+	AskLookup = "lookup"
+)
+
+// Request asks for a rendering.
+type Request struct {
+	// Deployment has a bundle without files and definition: a worker that lacks the files
+	// asks for them.
+	Deployment target.Deployment
+	// KubeVersion is for Template, and Revision for Apply.
+	KubeVersion string
+	Revision    render.Revision
+}
+
+// newRequest strips what workers need not be given.
+func newRequest(d target.Deployment) Request {
+	of := d.Bundle
+	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
+	d.Cluster, d.Partitions = "", nil // Equal input is rendered alike.
+	return Request{Deployment: d}
+}
+
+// Planned is the result of Plan. Failure is why there is none.
+type Planned struct {
+	Rendering release.Rendering
+	Failure   *Failure
+}
+
+// Templated is the result of Template.
+type Templated struct {
+	Objects, Hooks string
+	Failure        *Failure
+}
+
+// Applied is the result of Apply.
+type Applied struct {
+	Files   render.Files
+	Failure *Failure
+}
+
+// Failure is why a deployment cannot be rendered.
+type Failure struct{ Text string }
+
+// FailureOf returns nil if err is nil.
+func FailureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Text: err.Error()}
+}
+
+// Err returns nil if there is no failure.
+func (f *Failure) Err() error {
+	if f == nil {
+		return nil
+	}
+	return &RenderError{Text: f.Text}
+}
+
+// RenderError says why a deployment cannot be rendered, in the words of the worker.
+type RenderError struct{ Text string }
+
+func (e *RenderError) Error() string { return e.Text }
+
+// Lookup asks for objects of a cluster, see render.Lookup.
+type Lookup struct{ APIVersion, Kind, Namespace, Name string }

@@ -1,0 +1,104 @@
+package sandboxed
+
+import (
+	"context"
+	"sync"
+	_ "time/tzdata" // A worker cannot read the time zones of its machine.
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+)
+
+type asker = func(kind string, question []byte) ([]byte, error)
+
+// Handlers are the methods of a worker.
+func Handlers() map[string]worker.Handler {
+	s := &service{renderer: Renderer{Kustomize: kustomize.Build}}
+	return map[string]worker.Handler{
+		sandbox.Plan:     s.plan,
+		sandbox.Template: s.template,
+		sandbox.Apply:    s.apply,
+		sandbox.Evaluate: evaluate,
+	}
+}
+
+// service keeps what one worker knows.
+type service struct {
+	renderer Renderer
+	bundles  sync.Map // bundleKey -> []bundle.File
+}
+
+type bundleKey struct{ name, content string }
+
+func (s *service) plan(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	rendering, err := s.renderer.Plan(ctx, request.Deployment)
+	return sandbox.Planned{Rendering: rendering, Failure: sandbox.FailureOf(err)}, nil
+}
+
+func (s *service) template(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	objects, hooks, err := s.renderer.Template(ctx, request.Deployment, request.KubeVersion)
+	return sandbox.Templated{Objects: objects, Hooks: hooks, Failure: sandbox.FailureOf(err)}, nil
+}
+
+func (s *service) apply(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	lookup := func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+		question, err := worker.Marshal(sandbox.Lookup{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		answer, err := ask(sandbox.AskLookup, question)
+		if err != nil {
+			return nil, err
+		}
+		var found map[string]any
+		return found, worker.Unmarshal(answer, &found)
+	}
+	files, err := s.renderer.Apply(ctx, request.Deployment, request.Revision, lookup)
+	return sandbox.Applied{Files: files, Failure: sandbox.FailureOf(err)}, nil
+}
+
+func evaluate(_ context.Context, data []byte, _ asker) (any, error) {
+	var request target.Templates
+	if err := worker.Unmarshal(data, &request); err != nil {
+		return nil, err
+	}
+	return EvaluateValues(request), nil
+}
+
+// read decodes a request and adds the files of its bundle, which are asked for once.
+func (s *service) read(data []byte, ask asker) (sandbox.Request, error) {
+	var request sandbox.Request
+	if err := worker.Unmarshal(data, &request); err != nil {
+		return request, err
+	}
+	of := request.Deployment.Bundle
+	key := bundleKey{name: of.Name, content: of.Content}
+	if known, ok := s.bundles.Load(key); ok && of.Content != "" {
+		of.Files, _ = known.([]bundle.File)
+		return request, nil
+	}
+	answer, err := ask(sandbox.AskFiles, nil)
+	if err != nil {
+		return request, err
+	}
+	if err := worker.Unmarshal(answer, &of.Files); err != nil {
+		return request, err
+	}
+	s.bundles.Store(key, of.Files)
+	return request, nil
+}

@@ -1,0 +1,86 @@
+package sandboxed
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+)
+
+// OutsideReferenceError says that the schema of a chart refers to something that is not in
+// it. Helm would read the file, or connect to the host.
+type OutsideReferenceError struct {
+	// Chart is its name, and Reference is what its schema refers to.
+	Chart, Reference string
+}
+
+func (e *OutsideReferenceError) Error() string {
+	return fmt.Sprintf("values.schema.json of chart %s refers to %q, which is not in it; copy it there, or set helm.skipSchemaValidation", e.Chart, e.Reference)
+}
+
+// checkSchemas looks for references out of the schemas of a chart and its subcharts.
+func checkSchemas(c *chart.Chart) error {
+	if err := checkSchema(c); err != nil {
+		return err
+	}
+	for _, child := range c.Dependencies() {
+		if err := checkSchemas(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSchema(c *chart.Chart) error {
+	var schema any
+	if json.Unmarshal(c.Schema, &schema) != nil { // Helm says what is wrong with it.
+		schema = nil
+	}
+	var found references
+	found.read(schema)
+	for _, to := range found.to {
+		document, _, _ := strings.Cut(to, "#")
+		if document != "" && !isMetaschema(document) && !slices.Contains(found.ids, document) {
+			return &OutsideReferenceError{Chart: c.Name(), Reference: to}
+		}
+	}
+	return nil
+}
+
+// isMetaschema reports whether the library brings a document: those of JSON Schema itself.
+func isMetaschema(document string) bool {
+	_, path, ok := strings.Cut(document, "://json-schema.org/")
+	return ok && strings.HasPrefix(path, "draft")
+}
+
+// references are the names that the parts of a schema have, and those that they refer to.
+type references struct{ ids, to []string }
+
+func (r *references) read(schema any) {
+	switch schema := schema.(type) {
+	case map[string]any:
+		for key, value := range schema {
+			r.note(key, value)
+			r.read(value)
+		}
+	case []any:
+		for _, item := range schema {
+			r.read(item)
+		}
+	}
+}
+
+func (r *references) note(key string, value any) {
+	text, ok := value.(string)
+	if !ok {
+		return
+	}
+	switch key {
+	case "$id", "id":
+		r.ids = append(r.ids, strings.TrimSuffix(text, "#"))
+	case "$ref", "$dynamicRef", "$recursiveRef", "$schema":
+		r.to = append(r.to, text)
+	}
+}

@@ -1,0 +1,74 @@
+package sandboxed_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// A schema cannot read files or connect to hosts.
+func TestSchemaRefersToNothingOutside(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	connected := make(chan struct{}, 1)
+	go func() {
+		if _, err := listener.Accept(); err == nil {
+			connected <- struct{}{}
+		}
+	}()
+	const secret = "not-to-be-read"
+	file := filepath.Join(t.TempDir(), "schema.json")
+	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := "http://" + listener.Addr().String() + "/s.json"
+	tests := map[string]struct {
+		schema  string
+		skip    bool
+		refused bool
+	}{
+		"a file":                 {schema: `{"$ref": "file://` + file + `"}`, refused: true},
+		"a relative file":        {schema: `{"properties": {"a": {"$ref": "other.json"}}}`, refused: true},
+		"a host":                 {schema: `{"$ref": "` + host + `"}`, refused: true},
+		"a host by its id":       {schema: `{"$id": "` + strings.TrimSuffix(host, "s.json") + `", "properties": {"a": {"$ref": "s.json"}}}`, refused: true},
+		"a metaschema of a host": {schema: `{"$schema": "` + host + `"}`, refused: true},
+		"a list":                 {schema: `{"allOf": [{"$ref": "` + host + `"}]}`, refused: true},
+		"skipped":                {schema: `{"$ref": "` + host + `"}`, skip: true},
+		"a definition":           {schema: `{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/definitions/a"}}}`},
+		"a part with an id":      {schema: `{"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": {"a": {"$id": "https://example.com/a", "type": "string"}}, "properties": {"a": {"$ref": "https://example.com/a"}}}`},
+		"a property called $ref": {schema: `{"properties": {"$ref": {"type": "string"}}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newCharts().Render(t.Context(), deployment(map[string]string{
+				"Chart.yaml": chartYAML, "values.schema.json": test.schema, "templates/a.yaml": configMap("a", "x"),
+			}, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{SkipSchemaValidation: test.skip} }))
+			_, refused := errors.AsType[*sandboxed.OutsideReferenceError](err)
+			if refused != test.refused || err != nil && !refused {
+				t.Errorf("error = %v, want one: %v", err, test.refused)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Error("the error quotes the file")
+			}
+		})
+	}
+	t.Cleanup(func() {
+		select {
+		case <-connected:
+			t.Error("a schema connected to a host")
+		default:
+		}
+	})
+}
