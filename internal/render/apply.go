@@ -33,6 +33,9 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, err
 	}
+	if size := files.size(); size > manifest.MaxSize {
+		return Chart{}, &ManyObjectsError{Bundle: d.Bundle.Name, Size: size}
+	}
 	var made Chart
 	switch {
 	case style.KustomizesChart() || d.Options.Namespace != "":
@@ -63,6 +66,18 @@ func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper
 	}
 	changed, err := ChangedChart(loaded, objects, files.CRDs)
 	return Chart{Rendered: changed, Recorded: changed}, err
+}
+
+// size is how many bytes are parsed as YAML.
+func (f Files) size() int {
+	size := len(f.Objects)
+	for _, output := range f.Outputs {
+		size += len(output)
+	}
+	for _, crd := range f.CRDs {
+		size += len(crd)
+	}
+	return size
 }
 
 // process changes a chart as the sandbox did.

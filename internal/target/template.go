@@ -222,7 +222,7 @@ func (t *templates) decode(values map[string]any, result Evaluated) (map[string]
 	texts := result.Texts
 	if t.hasValues && len(texts) > 0 {
 		values = nil
-		if err := yaml.Unmarshal([]byte(texts[0]), &values); err != nil {
+		if err := unmarshal(texts[0], &values); err != nil {
 			return nil, &TemplateError{Place: valuesPlace, Err: fmt.Errorf("they are not YAML after templating: %w", err)}
 		}
 		texts = texts[1:]
@@ -237,6 +237,17 @@ func (t *templates) decode(values map[string]any, result Evaluated) (map[string]
 	return values, nil
 }
 
+// unmarshal reads what a template returned, within the limits of a values file.
+func unmarshal(text string, into any) error {
+	if len(text) > fleetyaml.MaxSize {
+		return fmt.Errorf("larger than %d MiB", fleetyaml.MaxSize>>20)
+	}
+	if err := fleetyaml.CheckAliases([]byte(text)); err != nil {
+		return err
+	}
+	return yaml.Unmarshal([]byte(text), into)
+}
+
 // addTemplateValues replaces whole keys of values.
 func (t *templates) addTemplateValues(values map[string]any, texts []string) (map[string]any, error) {
 	if len(texts) == 0 {
@@ -246,7 +257,7 @@ func (t *templates) addTemplateValues(values map[string]any, texts []string) (ma
 	maps.Copy(added, values)
 	for i, text := range texts {
 		var value any
-		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		if err := unmarshal(text, &value); err != nil {
 			return nil, &TemplateError{Place: templateValuePlace(t.keys[i]), Err: fmt.Errorf("it is not YAML after templating: %w", err)}
 		}
 		added[t.keys[i]] = value
