@@ -15,7 +15,8 @@ type Charts struct {
 
 	loader    Loader
 	mentioned sync.Map // chartKey -> mentions
-	planned   renderings
+	planned   memo[planned]
+	applied   memo[Files]
 }
 
 // Render renders a deployment without a cluster, with the capabilities that it has, or
@@ -24,7 +25,15 @@ type Charts struct {
 // moment can tell. A release that no cluster could store is a *TooLargeError. Equal
 // deployments are rendered once.
 func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rendering, error) {
-	return c.planned.get(ctx, d, func() (release.Rendering, error) { return c.Sandbox.Plan(ctx, d) })
+	key, ok := planKey(d)
+	if !ok {
+		return c.Sandbox.Plan(ctx, d)
+	}
+	made, err := c.planned.get(ctx, key, func() (planned, error) {
+		rendering, err := c.Sandbox.Plan(ctx, d)
+		return planned{rendering}, err
+	})
+	return made.Rendering, err
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version,

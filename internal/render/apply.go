@@ -29,7 +29,7 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if err != nil {
 		return Chart{}, err
 	}
-	files, err := c.Sandbox.Apply(ctx, d, revision, lookup)
+	files, err := c.apply(ctx, d, revision, lookup)
 	if err != nil {
 		return Chart{}, err
 	}
@@ -51,6 +51,21 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 		return Chart{}, err
 	}
 	return made, CheckCRDs(made.Rendered, d)
+}
+
+// apply renders a deployment, once for all clusters of equal input if a plan in this process
+// has found that every rendering gives the same. Others, such as those with random passwords,
+// are rendered for each cluster.
+func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup) (Files, error) {
+	render := func() (Files, error) { return c.Sandbox.Apply(ctx, d, revision, lookup) }
+	key, ok := planKey(d)
+	if !ok {
+		return render()
+	}
+	if known, ok := c.planned.known(key); !ok || known.Irreproducible != "" {
+		return render()
+	}
+	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
 // confinedChart is a chart whose objects were changed after its templates. Helm's own

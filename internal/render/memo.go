@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -12,45 +13,40 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// mostRemembered bounds in bytes the renderings that are remembered.
+// mostRemembered bounds in bytes what one memo remembers.
 const mostRemembered = 64 << 20
 
-// renderings remembers what deployments were planned to, so that clusters of equal input are
-// rendered once. The zero value is empty.
-type renderings struct {
+// memo remembers what deployments were rendered to, so that clusters of equal input are
+// rendered once. The zero value is empty. What it returns is shared and must not be changed.
+type memo[V interface{ size() int }] struct {
 	running singleflight.Group
 
 	mu   sync.Mutex
-	made map[string]release.Rendering
-	size int
+	made map[string]V
+	used int // bytes
 }
 
-// get returns the rendering of a deployment, which create makes unless it is remembered.
-// Failures are not remembered.
-func (r *renderings) get(ctx context.Context, d target.Deployment, create func() (release.Rendering, error)) (release.Rendering, error) {
-	key, ok := renderingKey(d)
-	if !ok {
-		return create()
-	}
-	if known, ok := r.known(key); ok {
+// get returns what create made for the key. Failures are not remembered.
+func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error)) (V, error) {
+	if known, ok := m.known(key); ok {
 		return known, nil
 	}
-	result, err, shared := r.running.Do(key, func() (any, error) {
+	result, err, shared := m.running.Do(key, func() (any, error) {
 		made, err := guarded(create)
 		if err == nil {
-			r.remember(key, made)
+			m.remember(key, made)
 		}
 		return made, err
 	})
 	if err != nil && shared && ctx.Err() == nil { // The one that was first can have given up.
 		return create()
 	}
-	made, _ := result.(release.Rendering)
+	made, _ := result.(V)
 	return made, err
 }
 
 // guarded turns a panic into an error. One below singleflight would end the process.
-func guarded(create func() (release.Rendering, error)) (made release.Rendering, err error) {
+func guarded[V any](create func() (V, error)) (made V, err error) {
 	defer func() {
 		if raised := recover(); raised != nil {
 			err = fmt.Errorf("rendering: panic: %v", raised)
@@ -59,39 +55,58 @@ func guarded(create func() (release.Rendering, error)) (made release.Rendering, 
 	return create()
 }
 
-// renderingKey names everything that a rendering depends on. Values that come from the
+func (m *memo[V]) known(key string) (V, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	made, ok := m.made[key]
+	return made, ok
+}
+
+func (m *memo[V]) remember(key string, made V) {
+	size := len(key) + made.size()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used+size > mostRemembered {
+		return
+	}
+	m.used += size
+	if m.made == nil {
+		m.made = map[string]V{}
+	}
+	m.made[key] = made
+}
+
+// planned is a rendering that a memo remembers.
+type planned struct{ release.Rendering }
+
+func (p planned) size() int {
+	size := 0
+	for _, document := range p.Documents {
+		size += len(document.Content)
+	}
+	return size
+}
+
+// planKey names everything that the rendering of a plan depends on. Values that come from the
 // cluster are not known before.
-func renderingKey(d target.Deployment) (key string, ok bool) {
+func planKey(d target.Deployment) (key string, ok bool) {
 	if d.Digest == "" || len(d.ValuesFrom()) > 0 {
 		return "", false
 	}
 	parts := []string{d.Digest, d.Namespace, d.Release}
-	if c := d.Capabilities; c != nil {
-		parts = append(append(parts, c.Version, c.Major, c.Minor), c.APIs...)
+	if d.Capabilities != nil {
+		parts = append(parts, capabilitiesKey(*d.Capabilities))
 	}
 	return strings.Join(parts, "\n"), true
 }
 
-func (r *renderings) known(key string) (release.Rendering, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	made, ok := r.made[key]
-	return made, ok
+// applyKey adds what the rendering of a revision depends on besides.
+func applyKey(planKey string, revision Revision) string {
+	return strings.Join([]string{
+		planKey, capabilitiesKey(revision.Capabilities), strconv.Itoa(revision.Number), strconv.FormatBool(revision.Upgrade),
+	}, "\n")
 }
 
-func (r *renderings) remember(key string, made release.Rendering) {
-	size := len(key)
-	for _, document := range made.Documents {
-		size += len(document.Content)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.size += size; r.size > mostRemembered {
-		r.size -= size
-		return
-	}
-	if r.made == nil {
-		r.made = map[string]release.Rendering{}
-	}
-	r.made[key] = made
+func capabilitiesKey(c target.Capabilities) string {
+	return strings.Join(append([]string{c.Version, c.Major, c.Minor}, c.APIs...), "\n")
 }
