@@ -29,7 +29,7 @@ func TestAccLargestRelease(t *testing.T) {
 		for i := range noise {
 			noise[i] = byte(random.UintN(256)) //nolint:gosec // below 256
 		}
-		d := o.deployment("big", "v1-a", configMapFile("small"), fleetyaml.Options{})
+		d := o.deployment("big", "v1-"+strconv.Itoa(size), configMapFile("small"), fleetyaml.Options{})
 		d.Bundle = &bundle.Bundle{Name: "big", Content: "largest " + strconv.Itoa(size), Files: []bundle.File{
 			{Name: "Chart.yaml", Content: []byte("apiVersion: v2\nname: big\nversion: 1.0.0\n")},
 			{Name: "templates/a.yaml", Content: []byte(configMapFile("small"))},

@@ -337,7 +337,7 @@ func (s *samples) clusters() map[string]any {
 	}
 	plain := s.access()
 	maps.Copy(plain, map[string]any{
-		"parallelism": 4, "on_unreachable": "keep", "on_missing": "error",
+		"parallelism": 4, "render_timeout": "1m", "on_unreachable": "keep", "on_missing": "error",
 		"clusters": map[string]any{
 			"a": host(map[string]any{
 				"token": "x", "cluster_ca_certificate": s.certificate, "tls_server_name": "x", "impersonate_user": "x", "qps": 5, "burst": 6, "request_timeout": "3s",
