@@ -35,7 +35,7 @@ type RecordTooLargeError struct {
 }
 
 func (e *RecordTooLargeError) Error() string {
-	return fmt.Sprintf("the release record %s holds more than any release needs; remove that Secret if the release is to be made anew", e.Name)
+	return fmt.Sprintf("the release record %s holds more than any release needs; remove that Secret to have the release installed again", e.Name)
 }
 
 // Unwrap gives what every record is that cannot be read.
@@ -49,7 +49,7 @@ func checkRecord(name string, packed []byte) (size int64, err error) {
 	}
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {
-		return 0, nil //nolint:nilerr // Whoever decodes it says what is wrong with it.
+		return 0, nil //nolint:nilerr // The decoder says what is wrong with it.
 	}
 	var counted jsonCounter
 	size, _ = io.Copy(&counted, io.LimitReader(reader, maxUnpacked+1)) // As for what is wrong further on.

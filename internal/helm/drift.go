@@ -311,7 +311,7 @@ func (r record) size() int64 {
 }
 
 // decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
-// pkg/storage/driver/util.go). Whoever calls it has checked how large it gets.
+// pkg/storage/driver/util.go). The caller has checked how large it gets.
 func decodeRecord(packed []byte) (record, error) {
 	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
 	if err != nil {

@@ -46,7 +46,7 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			"owner": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Who owns the releases. Terraform workspaces that share a cluster need different owners; " +
-					"a release of another owner is never touched.",
+					"a release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
 				Validators: []validator.String{labelValue()},
 			},
 			"clusters": schema.MapNestedAttribute{

@@ -91,7 +91,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Optional: true,
 				MarkdownDescription: "A value that only this state has, such as the `id` of a `terraform_data` resource that an earlier apply made. Its hash stands on the release records. " +
 					"A target takes up releases of the provider's `owner` with the same key without being asked: after a create that was killed, with `create_before_destroy`, " +
-					"and those that another target with this key has had. A literal is no such value: whoever copies the configuration has it too.",
+					"and those that another target with this key has had. A literal is no such value: every copy of the configuration has it too.",
 			},
 			"allow_empty": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),

@@ -101,7 +101,7 @@ type CorruptRecordError struct {
 }
 
 func (e *CorruptRecordError) Error() string {
-	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret if the release is to be made anew", e.Name)
+	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret to have the release installed again", e.Name)
 }
 
 // ChangedError says that a release is not as it was when the cluster was looked at, or
