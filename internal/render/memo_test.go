@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -43,12 +44,12 @@ func TestEqualDeploymentsAreRenderedOnce(t *testing.T) {
 		"equal":            {template: "x", plans: 1, applies: 1},
 		"random":           {template: "{{ randAlpha 5 }}", plans: 1, applies: 3},
 		"with lookup":      {template: `{{ lookup "v1" "Pod" "a" "b" }}`, plans: 1, applies: 3},
-		"other digests":    {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Digest = string(rune('a' + i)) }, plans: 3, applies: 3},
-		"other namespaces": {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Namespace = string(rune('a' + i)) }, plans: 3, applies: 3},
-		"other names":      {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Release = string(rune('a' + i)) }, plans: 3, applies: 3},
+		"other digests":    {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Digest = strconv.Itoa(i) }, plans: 3, applies: 3},
+		"other namespaces": {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Namespace = strconv.Itoa(i) }, plans: 3, applies: 3},
+		"other names":      {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) { d.Release = strconv.Itoa(i) }, plans: 3, applies: 3},
 		"other revisions":  {template: "x", change: func(i int, _ *target.Deployment, r *render.Revision) { r.Number = i + 1 }, plans: 1, applies: 3},
 		"other clusters at apply": {template: "x", change: func(i int, _ *target.Deployment, r *render.Revision) {
-			r.Capabilities.APIs = []string{string(rune('a' + i))}
+			r.Capabilities.APIs = []string{strconv.Itoa(i)}
 		}, plans: 1, applies: 3},
 		"other clusters while planning": {template: "x", change: func(i int, d *target.Deployment, _ *render.Revision) {
 			d.Capabilities = &able
