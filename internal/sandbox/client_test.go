@@ -1,0 +1,184 @@
+package sandbox_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == worker.Argument {
+		worker.Serve(sandboxed.Handlers())
+	}
+	os.Exit(m.Run())
+}
+
+func newClient(t *testing.T) *sandbox.Client {
+	t.Helper()
+	client := sandbox.New(30 * time.Second)
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// deployment is one of a bundle with these files.
+func deployment(files map[string]string, change func(*target.Deployment)) target.Deployment {
+	b := &bundle.Bundle{Name: "b", Content: fmt.Sprintf("v1-%x", sha256.Sum256(fmt.Append(nil, files)))}
+	for name, content := range files {
+		b.Files = append(b.Files, bundle.File{Name: name, Content: []byte(content)})
+	}
+	slices.SortFunc(b.Files, func(x, y bundle.File) int { return strings.Compare(x.Name, y.Name) })
+	d := target.Deployment{Cluster: "c", Release: "b", Namespace: "ns", Bundle: b, Digest: "v1-fedcba9876543210fedcba9876543210"}
+	if change != nil {
+		change(&d)
+	}
+	return d
+}
+
+const chartYAML = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
+
+func configMap(name, data string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: " + name + " }\ndata: { key: " + data + " }\n"
+}
+
+// lookup is a cluster with one object of each name.
+func lookup(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}, "large": int64(9007199254740993), "whole": float64(1e6)}
+	if name == "" {
+		return map[string]any{"kind": kind + "List", "items": []any{object}}, nil
+	}
+	return object, nil
+}
+
+// What a worker renders is what this process would.
+func TestWorkersRenderTheSame(t *testing.T) {
+	t.Parallel()
+	here, client := &sandboxed.Renderer{Kustomize: kustomize.Build}, newClient(t)
+	values := map[string]any{"whole": float64(1e6), "large": int64(9007199254740993), "text": "x", "no": nil, "list": []any{true, nil, "\xff"}, "map": map[string]any{}}
+	tests := map[string]target.Deployment{
+		"manifests": deployment(map[string]string{"a.yaml": configMap("a", "x"), "b.yaml": configMap("b", "x")}, nil),
+		"a chart": deployment(map[string]string{
+			"Chart.yaml": chartYAML, "values.yaml": "number: 1\n", "templates/NOTES.txt": "Revision {{ .Release.Revision }}",
+			"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata:\n  values: {{ toJson .Values | quote }}\n  whole: \"{{ .Values.whole }}\"\n  large: \"{{ .Values.large }}\"\n  version: {{ .Capabilities.KubeVersion.Version }}\n",
+			"crds/a.yaml":      "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: { name: a.b }\n",
+		}, func(d *target.Deployment) { d.Options.Helm = &fleetyaml.Helm{Values: values} }),
+		"a chart with dependencies": deployment(map[string]string{
+			"Chart.yaml":                  chartYAML + "dependencies:\n- { name: sub, version: 1.0.0, condition: sub.enabled, import-values: [data] }\n- { name: off, version: 1.0.0, condition: off.enabled }\n",
+			"values.yaml":                 "off: { enabled: false }\nratio: 0.5\nbig: 12345678901234567890\n",
+			"charts/sub/Chart.yaml":       "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+			"charts/sub/values.yaml":      "exports: { data: { from: sub } }\n",
+			"charts/sub/templates/a.yaml": configMap("sub", "'{{ .Values.from }}'"),
+			"charts/off/Chart.yaml":       "apiVersion: v2\nname: off\nversion: 1.0.0\n",
+			"templates/a.yaml":            configMap("a", "'{{ .Values.from }}'"),
+		}, nil),
+		"a kustomization": deployment(map[string]string{"kustomization.yaml": "resources: [a.yaml]\nnamePrefix: p-\n", "a.yaml": configMap("a", "x")}, nil),
+		"a chart and a kustomization": deployment(map[string]string{
+			"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "'{{ .Release.Name }}'"), "kustomization.yaml": "namePrefix: p-\n",
+		}, nil),
+		"one namespace": deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "x")}, func(d *target.Deployment) { d.Options.Namespace = "ns" }),
+		"lookups": deployment(map[string]string{
+			"Chart.yaml":       chartYAML,
+			"templates/a.yaml": configMap("a", `{{ lookup "v1" "Pod" "a" "b" | toJson | quote }}`) + "---\n" + configMap("b", `{{ lookup "v1" "Pod" "a" "" | toJson | quote }}`),
+		}, nil),
+		"a failure": deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ fail \"no\" }}"}, nil),
+		"no chart":  deployment(map[string]string{"Chart.yaml": "a: ["}, nil),
+	}
+	text := func(err error) string { return fmt.Sprint(err) }
+	for name, d := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, wantErr := here.Plan(t.Context(), d)
+			got, err := client.Plan(t.Context(), d)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()) + cmp.Diff(text(wantErr), text(err)); diff != "" {
+				t.Errorf("plan (-here +worker):\n%s", diff)
+			}
+			objects, hooks, wantErr := here.Template(t.Context(), d, "v1.36.0")
+			gotObjects, gotHooks, err := client.Template(t.Context(), d, "v1.36.0")
+			if diff := cmp.Diff([]string{objects, hooks, text(wantErr)}, []string{gotObjects, gotHooks, text(err)}); diff != "" {
+				t.Errorf("template (-here +worker):\n%s", diff)
+			}
+			for _, upgrade := range []bool{false, true} {
+				revision := render.Revision{Capabilities: target.Capabilities{Version: "v1.36.0", Major: "1", Minor: "36", APIs: []string{"v1"}}, Number: 2, Upgrade: upgrade}
+				files, wantErr := here.Apply(t.Context(), d, revision, lookup)
+				gotFiles, err := client.Apply(t.Context(), d, revision, lookup)
+				if diff := cmp.Diff(files, gotFiles, cmpopts.EquateEmpty()) + cmp.Diff(text(wantErr), text(err)); diff != "" {
+					t.Errorf("apply, upgrade %v (-here +worker):\n%s", upgrade, diff)
+				}
+			}
+		})
+	}
+}
+
+// Lookups are limited in number and size, and those that fail are errors of the template.
+func TestLookupsAreLimited(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	tests := map[string]struct {
+		template string
+		lookup   render.Lookup
+		want     string
+	}{
+		"few":   {template: `{{ range until 100 }}{{ $_ := lookup "v1" "Pod" "a" "b" }}{{ end }}`, lookup: lookup},
+		"many":  {template: `{{ range until 101 }}{{ $_ := lookup "v1" "Pod" "a" "b" }}{{ end }}`, lookup: lookup, want: "more than 100 times"},
+		"large": {template: `{{ range until 5 }}{{ $_ := lookup "v1" "Pod" "a" "b" }}{{ end }}`, lookup: largeLookup, want: "more than 16 MiB"},
+		"fails": {template: `{{ $_ := lookup "v1" "Pod" "a" "b" }}`, lookup: failingLookup, want: "no such kind"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "x") + test.template}, nil)
+			_, err := client.Apply(t.Context(), d, render.Revision{Number: 1}, test.lookup)
+			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func largeLookup(context.Context, string, string, string, string) (map[string]any, error) {
+	return map[string]any{"a": strings.Repeat("x", 4<<20)}, nil
+}
+
+func failingLookup(context.Context, string, string, string, string) (map[string]any, error) {
+	return nil, errors.New("no such kind")
+}
+
+// The templates of values run in a worker too.
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	request := target.Templates{
+		Sets: []target.TemplateSet{{Templates: []target.Template{{Place: "helm.values", Text: "a: ${ .a | upper } ${ .n }"}}}},
+		Contexts: []map[string]any{
+			{"a": "x", "n": float64(1e6)}, {"a": "y", "n": int64(9007199254740993)}, {"n": true},
+		},
+		Runs: []target.TemplateRun{{Context: 0}, {Context: 1}, {Context: 2}},
+	}
+	got, err := newClient(t).Evaluate(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sandboxed.EvaluateValues(request), got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("results (-here +worker):\n%s", diff)
+	}
+}
