@@ -74,7 +74,7 @@ func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render
 func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]target.Evaluated, error) {
 	var results []target.Evaluated
 	if err := c.pool.Call(ctx, Evaluate, request, &results, nil); err != nil {
-		return nil, fmt.Errorf("running the templates between %s and %s: %w", target.LeftDelim, target.RightDelim, explain(err))
+		return nil, explain(err)
 	}
 	return results, nil
 }
