@@ -22,8 +22,8 @@ type Charts struct {
 // Render renders a deployment without a cluster, with the capabilities that it has, or
 // with made-up ones if it has none. What it gives is what an install gives, unless
 // Irreproducible says otherwise: then templates read what only the cluster or the
-// moment can tell. A release that no cluster could store is a *TooLargeError. Equal
-// deployments are rendered once.
+// moment can tell. A release that no cluster could store is an error, as all that the
+// sandbox reports. Equal deployments are rendered once.
 func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	key, ok := planKey(d)
 	if !ok {
@@ -39,9 +39,7 @@ func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rende
 // Template renders a deployment for a cluster of the given Kubernetes version,
 // such as "v1.36.0", without one. What it gives are YAML documents: the objects
 // of the release, and its hooks. Custom resource definitions below crds/ are in
-// neither. Errors: *TemplateError, *SchemaError, *KubeVersionError,
-// *ReleaseNameError, *ChartError, *OverlayError, *ManifestError,
-// *ClusterScopedError, *manifest.ForbiddenRecordError, those of kustomize.
+// neither. Errors are those of the sandbox.
 func (c *Charts) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	return c.Sandbox.Template(ctx, d, kubeVersion)
 }
