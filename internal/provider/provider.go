@@ -49,13 +49,13 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"a release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
 				Validators: []validator.String{labelValue()},
 			},
-			"clusters": schema.MapNestedAttribute{
+			"clusters": newClustersAttribute(schema.MapNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "The clusters by name: how each is reached, and the facts that targeting and templates see. " +
 					"The map, any entry and any value may be unknown while planning, for clusters made in the same apply.",
 				Validators:   []validator.Map{mapvalidator.KeysAre(dnsLabel())},
 				NestedObject: schema.NestedAttributeObject{Attributes: clusterAttributes()},
-			},
+			}),
 			"cluster_groups": schema.MapNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "Groups of clusters by name, for rules and `targetCustomizations` that name a `clusterGroup`.",
