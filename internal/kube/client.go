@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/transport"
@@ -45,11 +44,14 @@ type Client struct {
 
 // New makes a client. It reads the kubeconfig files that the connection names
 // and dials nothing.
-func New(c Connection) (*Client, error) {
+func New(c Connection) (*Client, error) { return new(Kubeconfigs).Client(c) }
+
+// Client is New with files that are read once.
+func (k *Kubeconfigs) Client(c Connection) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config, err := c.restConfig()
+	config, err := c.restConfig(k.load)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func newClient(shared *rest.Config) (*Client, error) {
 		return nil, err
 	}
 	client.discovery = memory.NewMemCacheClient(found)
-	client.mapper = &mapper{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(client.discovery)}
+	client.mapper = &mapper{ResettableRESTMapper: newGroupMapper(client.discovery)}
 	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}

@@ -164,14 +164,14 @@ func (c Connection) contexts() []setting {
 	}
 }
 
-// restConfig reads kubeconfig files where the connection or the environment
+// restConfig reads kubeconfig files with load where the connection or the environment
 // names them.
-func (c Connection) restConfig() (*rest.Config, error) {
+func (c Connection) restConfig(load kubeconfigLoader) (*rest.Config, error) {
 	c, err := c.filled()
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.base()
+	config, err := c.base(load)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c Connection) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (c Connection) base() (*rest.Config, error) {
+func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
 	switch {
 	case c.Host != "":
 		return c.direct()
@@ -219,7 +219,7 @@ func (c Connection) base() (*rest.Config, error) {
 		}
 		return c.fromContext(config, "the given kubeconfig")
 	}
-	return c.fromFiles(c.ConfigPaths)
+	return c.fromFiles(c.ConfigPaths, load)
 }
 
 func (c Connection) direct() (*rest.Config, error) {
@@ -263,7 +263,7 @@ func secured(host string) string {
 	return "https://" + host
 }
 
-func (c Connection) fromFiles(paths []string) (*rest.Config, error) {
+func (c Connection) fromFiles(paths []string, load kubeconfigLoader) (*rest.Config, error) {
 	expanded := make([]string, len(paths))
 	for i, path := range paths {
 		var err error
@@ -271,7 +271,7 @@ func (c Connection) fromFiles(paths []string) (*rest.Config, error) {
 			return nil, err
 		}
 	}
-	config, err := loadFiles(expanded)
+	config, err := load(expanded)
 	if err != nil {
 		return nil, err
 	}

@@ -190,7 +190,7 @@ func TestRestConfig(t *testing.T) {
 			if err := test.connection.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			got, err := test.connection.restConfig()
+			got, err := test.connection.restConfig(loadFiles)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,7 +327,7 @@ func TestKubeconfigFiles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := test.connection.restConfig()
+			got, err := test.connection.restConfig(loadFiles)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -448,7 +448,7 @@ func TestEnvironment(t *testing.T) {
 				}
 				return
 			}
-			got, err := test.connection.restConfig()
+			got, err := test.connection.restConfig(loadFiles)
 			if err != nil {
 				t.Fatal(err)
 			}

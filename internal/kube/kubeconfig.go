@@ -5,10 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
+
+// kubeconfigLoader reads files into a configuration that nobody else has.
+type kubeconfigLoader func(paths []string) (*clientcmdapi.Config, error)
+
+// Kubeconfigs reads each kubeconfig once for all connections that name it: a file with
+// 200 contexts is not parsed 200 times. The zero value is ready for use.
+type Kubeconfigs struct {
+	// read is what is in files, by their paths.
+	read sync.Map
+}
+
+func (k *Kubeconfigs) load(paths []string) (*clientcmdapi.Config, error) {
+	once, _ := k.read.LoadOrStore(strings.Join(paths, "\x00"), sync.OnceValues(func() (*clientcmdapi.Config, error) { return loadFiles(paths) }))
+	read, ok := once.(func() (*clientcmdapi.Config, error))
+	if !ok {
+		return loadFiles(paths)
+	}
+	config, err := read()
+	// Whoever picks a context changes its user.
+	return config.DeepCopy(), err
+}
 
 // loadFiles reads kubeconfig files. One alone may be a pipe.
 func loadFiles(paths []string) (*clientcmdapi.Config, error) {

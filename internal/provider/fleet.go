@@ -51,6 +51,7 @@ type fleet struct {
 	sandbox     *sandbox.Client
 	charts      *render.Charts
 	recordCache helm.RecordCache
+	kubeconfigs kube.Kubeconfigs
 	fetcher     *chart.Fetcher
 	public      *chart.Fetcher // Without credentials.
 	git         *git.Client
@@ -151,7 +152,7 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 		return nil, &unknownConnectionError{name: name}
 	}
 	found.once.Do(func() {
-		connection, err := kube.New(found.connection)
+		connection, err := f.kubeconfigs.Client(found.connection)
 		if err != nil {
 			found.err = &unusableConnectionError{name: name, err: err}
 			return

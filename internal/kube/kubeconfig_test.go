@@ -1,0 +1,42 @@
+package kube
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestKubeconfigIsReadOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config")
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://c:6443'}}]\n" +
+		"users: [{name: u, user: {tokenFile: " + token + "}}]\ncontexts: [{name: one, context: {cluster: c, user: u}}, {name: two, context: {cluster: c, user: u}}]\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var read Kubeconfigs
+	for i, context := range []string{"one", "two"} {
+		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load)
+		if err != nil {
+			t.Fatalf("context %s: %v", context, err)
+		}
+		if config.WrapTransport == nil {
+			t.Errorf("context %s has no token; the one before took it", context)
+		}
+		if i == 0 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var anew Kubeconfigs
+	if _, err := anew.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another configuration reads the file that is gone: %v", err)
+	}
+}
