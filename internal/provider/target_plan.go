@@ -286,6 +286,9 @@ func (r *targetResource) planChange(ctx context.Context, plan *targetModel, befo
 	r.fleet.rota.plan(name, compared.brings())
 	warnHeld(name, compared.held, diags)
 	addPlanFailures(diags, name, compared.faults)
+	if len(compared.write) > 0 {
+		r.fleet.sandbox.Start() // It is ready when the connections are read.
+	}
 	r.checkConnections(compared, diags)
 	if diags.HasError() {
 		return

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -35,6 +37,9 @@ var (
 func New(timeout time.Duration) *Client {
 	return &Client{pool: worker.New(worker.Options{Timeout: timeout})}
 }
+
+// Start starts a worker in the background, ahead of the first rendering.
+func (c *Client) Start() { c.pool.Start() }
 
 // Close ends all workers.
 func (c *Client) Close() error { return c.pool.Close() }
@@ -76,19 +81,40 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 	if err := c.pool.Call(ctx, Evaluate, request, &results, nil); err != nil {
 		return nil, explain(err)
 	}
+	for _, result := range results {
+		if result.Failure != nil {
+			result.Failure.Cause = shorten(result.Failure.Cause)
+		}
+	}
 	return results, nil
 }
 
 func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
 	asked := questions{deployment: d, lookup: lookup}
 	if err := c.pool.Call(ctx, method, request, result, asked.answer); err != nil {
-		return fmt.Errorf("rendering bundle %s: %w", d.Bundle.Name, explain(err))
+		return fmt.Errorf("rendering %s: %w", describe(d), explain(err))
 	}
 	return nil
 }
 
-// explain adds what to do about a limit.
+// describe names a bundle and the chart that it names, if any. Which template was running
+// when a worker ended is not known: Helm's engine reports none.
+func describe(d target.Deployment) string {
+	if d.Options.Helm == nil {
+		return "bundle " + d.Bundle.Name
+	}
+	chart := path.Base(d.Options.Helm.Chart)
+	if chart == "." || strings.ContainsAny(chart, "@:?") { // An address may hold a password.
+		return "bundle " + d.Bundle.Name
+	}
+	return fmt.Sprintf("bundle %s (chart %s)", d.Bundle.Name, chart)
+}
+
+// explain adds what to do about a limit, and bounds the text of a worker.
 func explain(err error) error {
+	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
+		return &worker.HandlerError{Text: shorten(failed.Text)}
+	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
 		return fmt.Errorf("%w; correct its templates, or raise render_timeout of the provider", err)
 	}

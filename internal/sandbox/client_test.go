@@ -182,3 +182,19 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("results (-here +worker):\n%s", diff)
 	}
 }
+
+// Templates that include each other fail with as many nested errors as Helm lets them.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	_, err := client.Plan(t.Context(), deployment(map[string]string{
+		"Chart.yaml": chartYAML, "templates/a.yaml": `{{- define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`,
+	}, nil))
+	failed, ok := errors.AsType[*sandbox.RenderError](err)
+	if !ok {
+		t.Fatalf("error = %v, want a *RenderError", err)
+	}
+	if text := failed.Text; len(text) > 4<<10 || !strings.HasPrefix(text, "rendering the chart of bundle b") || !strings.HasSuffix(text, "unable to execute template") {
+		t.Errorf("the error has %d bytes: %s", len(text), text[:min(len(text), 4<<10)])
+	}
+}

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -80,7 +83,24 @@ func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &RenderError{Text: f.Text}
+	return &RenderError{Text: shorten(f.Text)}
+}
+
+// Templates that include each other come to an error of 100 KB, and one can fail with a text
+// of its own, so the beginning and the end of a long one must do.
+const (
+	maxBeginning = 2 << 10
+	maxEnd       = 1 << 10
+)
+
+// shorten leaves out the middle of a long text.
+func shorten(text string) string {
+	left := len(text) - maxBeginning - maxEnd
+	if left <= 0 {
+		return text
+	}
+	beginning, end := text[:maxBeginning], text[len(text)-maxEnd:]
+	return fmt.Sprintf("%s … (%d bytes left out) … %s", strings.ToValidUTF8(beginning, ""), left, strings.ToValidUTF8(end, ""))
 }
 
 // RenderError says why a deployment cannot be rendered, in the words of the worker.
