@@ -20,26 +20,83 @@ import (
 // Parse splits YAML or JSON into objects. Documents that are empty or lack
 // a kind or an API version are left out, as Fleet does.
 func Parse(content []byte) ([]*unstructured.Unstructured, error) {
+	objects, _, err := parse(content)
+	return objects, err
+}
+
+// ParseAll is Parse for what is to be deployed: a document that is not empty and lacks a
+// kind or an API version is an [*IncompleteError].
+func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
+	objects, incomplete, err := parse(content)
+	if err == nil && incomplete != nil {
+		return nil, incomplete
+	}
+	return objects, err
+}
+
+// IncompleteError reports a document that is no Kubernetes object.
+type IncompleteError struct {
+	// Line is where the document begins, from 1.
+	Line int
+	// Missing is apiVersion or kind.
+	Missing string
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("line %d: the document has no %s", e.Line, e.Missing)
+}
+
+// parse returns the objects and the first document that is none.
+func parse(content []byte) (objects []*unstructured.Unstructured, incomplete *IncompleteError, err error) {
+	rest, line := content, 1
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	var objects []*unstructured.Unstructured
 	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return objects, nil
+			return objects, incomplete, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("splitting YAML documents: %w", err)
+			return nil, nil, fmt.Errorf("splitting YAML documents: %w", err)
 		}
 		content, err := decode(document)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
+			return nil, nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
 		}
+		// The reader says not where a document was.
+		before, after, _ := bytes.Cut(rest, document)
+		line += bytes.Count(before, []byte("\n"))
 		object := &unstructured.Unstructured{Object: content}
-		if object.GetKind() == "" || object.GetAPIVersion() == "" {
-			continue
+		switch missing := missingIn(object); {
+		case missing == "":
+			objects = append(objects, object)
+		case len(content) > 0 && incomplete == nil:
+			incomplete = &IncompleteError{Line: line + linesBefore(document), Missing: missing}
 		}
-		objects = append(objects, object)
+		line += bytes.Count(document, []byte("\n"))
+		rest = after
 	}
+}
+
+func missingIn(object *unstructured.Unstructured) string {
+	switch {
+	case object.GetAPIVersion() == "":
+		return "apiVersion"
+	case object.GetKind() == "":
+		return "kind"
+	}
+	return ""
+}
+
+// linesBefore counts the lines of comments and blanks that a document begins with.
+func linesBefore(document []byte) int {
+	count := 0
+	for line := range bytes.Lines(document) {
+		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && !bytes.HasPrefix(text, []byte("---")) {
+			return count
+		}
+		count++
+	}
+	return 0
 }
 
 // decode reads one YAML or JSON document. Whole numbers stay whole, however

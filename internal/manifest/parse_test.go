@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,40 @@ func TestFlatten(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("the objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseAll(t *testing.T) {
+	t.Parallel()
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n"
+	tests := map[string]struct {
+		content string
+		objects int
+		want    *IncompleteError
+	}{
+		"an object":              {content: object, objects: 1},
+		"JSON":                   {content: `{"apiVersion": "v1", "kind": "ConfigMap"}`, objects: 1},
+		"nothing":                {content: "\n---\n# a comment\n---\n{}\n---\nnull\n---\n" + object, objects: 1},
+		"no kind":                {content: "apiVersion: v1\nkid: ConfigMap\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
+		"an empty kind":          {content: "apiVersion: v1\nkind: ''\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
+		"a kind of a number":     {content: "apiVersion: v1\nkind: 1\n", want: &IncompleteError{Line: 1, Missing: "kind"}},
+		"no version":             {content: object + "---\n\n# Source: x\napiversion: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 7, Missing: "apiVersion"}},
+		"the second of two":      {content: object + "---\n" + object + "---\nname: a\n---\nname: b\n", want: &IncompleteError{Line: 9, Missing: "apiVersion"}},
+		"equal documents":        {content: "---\nname: a\n---\nname: a\n", want: &IncompleteError{Line: 2, Missing: "apiVersion"}},
+		"JSON that is no object": {content: `{"name": "a"}`, want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := ParseAll([]byte(test.content))
+			got, _ := errors.AsType[*IncompleteError](err)
+			if diff := cmp.Diff(test.want, got); diff != "" || len(objects) != test.objects {
+				t.Errorf("%d objects, error %v, want %d; error (-want +got):\n%s", len(objects), err, test.objects, diff)
+			}
+			if lenient, err := Parse([]byte(test.content)); err != nil || len(lenient) < test.objects {
+				t.Errorf("Parse found %d objects, error %v", len(lenient), err)
 			}
 		})
 	}

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -247,9 +248,13 @@ func isManifest(name string, files []bundle.File) bool {
 
 func isFleetYAML(base string) bool { return base == "fleet.yaml" || base == "fleet.yml" }
 
-// rawManifest checks a file of a raw bundle and leaves out what is no object.
+// rawManifest checks a file of a raw bundle. Other than in Fleet, which leaves out a document
+// without a kind, and with it the object that a typo has made it of, that is an error.
 func rawManifest(file bundle.File) ([]byte, error) {
-	objects, err := manifest.Parse(file.Content)
+	objects, err := manifest.ParseAll(file.Content)
+	if _, incomplete := errors.AsType[*manifest.IncompleteError](err); incomplete {
+		return nil, fmt.Errorf("%s: %w; if the file is no manifest, name it in a .fleetignore", file.Name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name, err)
 	}

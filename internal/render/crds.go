@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -25,8 +26,9 @@ func (e *NotADefinitionError) Error() string {
 // can be objects of any kind.
 func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
-		objects, err := manifest.Parse(crd.File.Data)
-		if err != nil && d.Options.Namespace != "" {
+		objects, err := manifest.ParseAll(crd.File.Data)
+		_, incomplete := errors.AsType[*manifest.IncompleteError](err)
+		if incomplete || err != nil && d.Options.Namespace != "" {
 			return fmt.Errorf("reading %s: %w", crd.Filename, err)
 		}
 		if err != nil {

@@ -68,7 +68,6 @@ func TestRenderObjects(t *testing.T) {
 				"sub/b.yml":       "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: role\n",
 				"c.json":          `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`,
 				"notes.txt":       "no manifest",
-				"values.yaml":     "no: object\n",
 				"own/fleet.yaml":  "name: own\n",
 				"own/x.yaml":      configMap("nested", "x"),
 				"templates/t.yml": configMap("{{ .Release.Namespace }}-t", "z"),
@@ -150,6 +149,18 @@ func TestRenderErrors(t *testing.T) {
 		"raw file that is no YAML": {
 			deployment: deployment(map[string]string{"bad.yaml": "a: [b"}, nil),
 			want:       "bad.yaml",
+		},
+		"raw document without a kind": {
+			deployment: deployment(map[string]string{"a.yaml": configMap("a", "x") + "---\napiVersion: v1\nknid: ConfigMap\n"}, nil),
+			want:       "a.yaml: line 8: the document has no kind; if the file is no manifest, name it in a .fleetignore",
+		},
+		"rendered document without a version": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ if true }}apiverson: v1\nkind: ConfigMap\n{{ end }}"}, nil),
+			want:       "web/templates/a.yaml: a rendered document has no apiVersion",
+		},
+		"definition without a kind": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nknd: CustomResourceDefinition\n"}, nil),
+			want:       "crds/a.yaml: line 1: the document has no kind",
 		},
 		"overlay patch without its file": {
 			deployment: deployment(map[string]string{"overlays/o/x_patch.yaml": "a: b"}, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: []string{"o"}} }),

@@ -1,6 +1,7 @@
 package sandboxed
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -138,7 +139,10 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 			continue
 		}
 		for _, document := range parted(files[name]) {
-			found, err := manifest.Parse([]byte(document))
+			found, err := manifest.ParseAll([]byte(document))
+			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // Its line is not one of the template.
+				err = fmt.Errorf("a rendered document has no %s", incomplete.Missing)
+			}
 			if err != nil {
 				return nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
 			}
