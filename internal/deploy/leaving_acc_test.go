@@ -288,7 +288,7 @@ func TestAccKeepResources(t *testing.T) {
 func TestAccKeptObjectsAreNamed(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "kept")
-	kept := configMapFile("kept") + "  annotations: {helm.sh/resource-policy: keep}\n"
+	kept := configMapFile("kept") + "  annotations: {helm.sh/resource-policy: keep, other: }\n"
 	o.write(t, o.deployment("web", "v1-a", kept+configMapFile("gone"), fleetyaml.Options{}))
 	notices := o.remove(t, "web")
 	want := []deploy.Notice{{Cluster: "c1", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap/kept/kept"}}}}

@@ -20,6 +20,21 @@ const (
 	keepPolicy     = "keep"
 )
 
+// Annotations are those of an object in a manifest. Null stands for an empty text, as for
+// Helm and API servers; GetAnnotations of the object returns none at all then.
+func Annotations(object *unstructured.Unstructured) map[string]string {
+	annotations := map[string]string{}
+	values, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "annotations")
+	fields, _ := values.(map[string]any)
+	for key, value := range fields {
+		text, isText := value.(string)
+		if isText || value == nil {
+			annotations[key] = text
+		}
+	}
+	return annotations
+}
+
 // KeepCRDs makes Helm leave custom resource definitions where they are when their release is
 // uninstalled: all resources of their kinds would be deleted with them (Fleet:
 // internal/helmdeployer/postrender.go). It changes the objects.
@@ -28,10 +43,7 @@ func KeepCRDs(objects []*unstructured.Unstructured) {
 		if object.GetKind() != CRDKind {
 			continue
 		}
-		annotations := object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
+		annotations := Annotations(object)
 		annotations[resourcePolicy] = keepPolicy
 		object.SetAnnotations(annotations)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,14 +25,50 @@ func Parse(content []byte) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// ParseAll is Parse for what is to be deployed: a document that is not empty and lacks a
-// kind or an API version is an [*IncompleteError].
+// ParseAll is Parse for what is to be deployed. A document that is not empty and lacks a
+// kind or an API version is an [*IncompleteError], and a label or annotation that is no text
+// a [*NoTextError]: who reads them finds none at all then, no hook and no policy.
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 	objects, incomplete, err := parse(content)
 	if err == nil && incomplete != nil {
 		return nil, incomplete
 	}
-	return objects, err
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range Flatten(objects) {
+		if err := checkTexts(object); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// NoTextError reports a label or an annotation whose value is no text.
+type NoTextError struct {
+	// Object is the kind and the name.
+	Object string
+	// Field is metadata.labels or metadata.annotations, and Key the key in it.
+	Field, Key string
+}
+
+func (e *NoTextError) Error() string {
+	return fmt.Sprintf("%s: %s of %s is no text; put its value in quotes", e.Object, e.Key, e.Field)
+}
+
+func checkTexts(object *unstructured.Unstructured) error {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		texts, _ := metadata[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(texts)) {
+			switch texts[key].(type) {
+			case string, nil: // API servers take null for "".
+			default:
+				return &NoTextError{Object: object.GetKind() + " " + object.GetName(), Field: "metadata." + field, Key: key}
+			}
+		}
+	}
+	return nil
 }
 
 // IncompleteError reports a document that is no Kubernetes object.

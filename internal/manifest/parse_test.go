@@ -72,3 +72,40 @@ func TestParseAll(t *testing.T) {
 		})
 	}
 }
+
+func TestParseAllTexts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ metadata, want string }{
+		"texts":                  {`{name: a, labels: {a: b}, annotations: {c: "1", d: }}`, ""},
+		"a number of a label":    {`{name: a, labels: {a: b, c: 1}}`, "ConfigMap a: c of metadata.labels is no text; put its value in quotes"},
+		"a yes of an annotation": {`{name: a, annotations: {helm.sh/resource-policy: keep, x: true}}`, "ConfigMap a: x of metadata.annotations is no text; put its value in quotes"},
+		"a list of labels":       {`{name: a, labels: {a: [b]}}`, "ConfigMap a: a of metadata.labels is no text; put its value in quotes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if _, err := ParseAll([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: " + test.metadata + "}]\n")); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("error = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	t.Parallel()
+	objects, err := Parse([]byte("apiVersion: v1\nkind: CustomResourceDefinition\nmetadata: {name: a, annotations: {a: b, none: , number: 1}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "b", "none": ""}, Annotations(objects[0])); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	KeepCRDs(objects)
+	if diff := cmp.Diff(map[string]string{"a": "b", "none": "", "helm.sh/resource-policy": "keep"}, Annotations(objects[0])); diff != "" {
+		t.Errorf("annotations of a definition that is kept (-want +got):\n%s", diff)
+	}
+}

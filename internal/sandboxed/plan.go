@@ -134,7 +134,7 @@ func applied(d target.Deployment, made rendered) rendered {
 // split takes hooks apart, as Helm does.
 func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
 	for _, object := range objects {
-		if _, isHook := object.GetAnnotations()[helmrelease.HookAnnotation]; isHook {
+		if _, isHook := manifest.Annotations(object)[helmrelease.HookAnnotation]; isHook {
 			hooks = append(hooks, object)
 			continue
 		}
