@@ -60,6 +60,11 @@ func TestAccBadInput(t *testing.T) {
 			bundles: repo(closed.URL("closed"), ""),
 			want:    []string{"Cannot make bundles of one", closed.URL("closed")},
 		},
+		"credentials without a scheme": {
+			git:     "\"github.com/acme\" = {\n token = \"wrong-password\"\n}", // Terraform shows the line of the key.
+			bundles: repo(good, ""),
+			want:    []string{"Credentials that cover no repository", "such as", "https://github.com/acme"},
+		},
 		"a revision that does not exist": {
 			bundles: repo(good, `revision = "v9"`),
 			want:    []string{"Cannot make bundles of one", "v9"},

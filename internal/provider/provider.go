@@ -77,6 +77,7 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Optional: true,
 				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest one that fits is used; " +
 					"credentials are sent nowhere else.",
+				Validators:   []validator.Map{mapvalidator.KeysAre(gitPrefix())},
 				NestedObject: schema.NestedAttributeObject{Attributes: gitAttributes()},
 			},
 			"registries": schema.MapNestedAttribute{

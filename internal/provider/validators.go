@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 )
 
 // dnsLabel accepts the names of clusters, groups, bundles and targets. They are
@@ -114,5 +116,27 @@ func (v regularExpressionValidator) ValidateString(_ context.Context, req valida
 	}
 	if _, err := regexp.Compile(req.ConfigValue.ValueString()); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid regular expression", sentence(err))
+	}
+}
+
+// gitPrefix accepts the beginning of the URL of a git repository.
+func gitPrefix() validator.String { return gitPrefixValidator{} }
+
+type gitPrefixValidator struct{}
+
+func (gitPrefixValidator) Description(context.Context) string {
+	return "must be the beginning of the URL of a git repository, such as https://github.com/acme"
+}
+
+func (v gitPrefixValidator) MarkdownDescription(ctx context.Context) string {
+	return v.Description(ctx)
+}
+
+func (v gitPrefixValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if err := git.ValidatePrefix(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Credentials that cover no repository", sentence(err)+"\n\nA key of git "+v.Description(ctx)+".")
 	}
 }
