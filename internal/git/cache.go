@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -16,6 +19,10 @@ import (
 const (
 	// cacheFolder is where packs are kept below Config.CacheDir.
 	cacheFolder = "fleet-git-packs"
+	// tempPrefix and a number are the name of a temporary folder, which a killed process
+	// leaves behind, and tempLife is how long it is taken to be in use.
+	tempPrefix = "fleet-git-"
+	tempLife   = 24 * time.Hour
 	// cacheLife is how long a pack that nobody reads is kept.
 	cacheLife = 7 * 24 * time.Hour
 )
@@ -44,7 +51,10 @@ func (c *Client) recall(ctx context.Context, dir, key string, commit plumbing.Ha
 	}
 	found, err := readPack(ctx, file, dir, c.limits.size, commit)
 	if err != nil {
-		_ = errors.Join(file.Close(), os.Remove(name))
+		_ = file.Close()
+		if ctx.Err() == nil { // Who gives up has not found out whether it is good.
+			_ = os.Remove(name)
+		}
 		return nil, false
 	}
 	now := time.Now()
@@ -85,6 +95,26 @@ func (c *Client) remember(key string, from *objects) {
 	}
 	if os.Rename(kept.Name(), name) != nil {
 		_ = os.Remove(kept.Name())
+	}
+}
+
+// sweep removes folders of processes that were killed: what is named as theirs and nobody has
+// changed for a day. It is a convenience, and its errors are those of somebody else's folder.
+func (c *Client) sweep() {
+	parent := cmp.Or(c.tempDir, os.TempDir())
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		number, ours := strings.CutPrefix(entry.Name(), tempPrefix)
+		if _, err := strconv.ParseUint(number, 10, 64); !ours || err != nil || !entry.IsDir() {
+			continue
+		}
+		info, err := entry.Info()
+		if err == nil && time.Since(info.ModTime()) > tempLife {
+			_ = os.RemoveAll(filepath.Join(parent, entry.Name()))
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package git_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,5 +80,70 @@ func TestCache(t *testing.T) {
 	fetchWith(t, cacheDir, server.URL("fleet"), commit(t, server, "fleet", "main", map[string]string{"a": "2"}))
 	if left := packs(t, cacheDir); len(left) != 1 || left[0] == kept[0] {
 		t.Errorf("kept: %v", left)
+	}
+}
+
+// A reader that gives up says nothing about the pack.
+func TestCacheKeepsPacksOfCancelledReads(t *testing.T) {
+	t.Parallel()
+	server := gittest.New(t, gittest.Options{})
+	first := commit(t, server, "fleet", "main", map[string]string{"a": "1"})
+	cacheDir := t.TempDir()
+	fetchWith(t, cacheDir, server.URL("fleet"), first)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	var clients []*git.Client
+	for range 50 { // Whether one begins to read is chance.
+		client := git.New(git.Config{CacheDir: cacheDir})
+		clients = append(clients, client)
+		if _, err := client.Fetch(cancelled, server.URL("fleet"), first, git.Ref{Branch: "main"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error = %v", err)
+		}
+	}
+	for _, client := range clients {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := packs(t, cacheDir); len(left) != 1 {
+		t.Errorf("kept: %v", left)
+	}
+}
+
+// Folders of processes that were killed are removed a day later.
+func TestFoldersOfKilledProcesses(t *testing.T) {
+	t.Parallel()
+	server := gittest.New(t, gittest.Options{})
+	first := commit(t, server, "fleet", "main", map[string]string{"a": "1"})
+	dir := t.TempDir()
+	long := time.Now().Add(-25 * time.Hour)
+	tests := map[string]struct{ old, want bool }{
+		"fleet-git-123":      {old: true, want: false},
+		"fleet-git-456":      {old: false, want: true},
+		"fleet-git-packs":    {old: true, want: true},
+		"fleet-git-mine":     {old: true, want: true},
+		"someone-elses-1234": {old: true, want: true},
+	}
+	for name, test := range tests {
+		if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if test.old {
+			if err := os.Chtimes(filepath.Join(dir, name), long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	client := git.New(git.Config{TempDir: dir})
+	if _, err := client.Fetch(t.Context(), server.URL("fleet"), first, git.Ref{Branch: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	for name, test := range tests {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != test.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -118,7 +118,8 @@ func (c *Client) newDir() (string, error) {
 		return "", errClosed
 	}
 	if c.dir == "" {
-		dir, err := os.MkdirTemp(c.tempDir, "fleet-git-*")
+		c.sweep()
+		dir, err := os.MkdirTemp(c.tempDir, tempPrefix+"*")
 		if err != nil {
 			return "", err
 		}
