@@ -41,6 +41,15 @@ func hostileTemplates() map[string]hostileTemplate {
 	}
 }
 
+// hostileChart are the files of a chart whose template ends with more.
+func hostileChart(more string) map[string]string {
+	return map[string]string{
+		"fleet.yaml":        "helm:\n  values:\n    again: '{{ tpl .Values.again . }}'\n",
+		"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"templates/cm.yaml": configMap("app", "x") + more + "\n",
+	}
+}
+
 // hostile is a configuration with a bundle of a repository and one of the user.
 func (s *site) hostile(t *testing.T, w *workspace, files map[string]string, timeout string) {
 	t.Helper()
@@ -63,11 +72,7 @@ func TestAttackTemplateAtPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newSite(t, env), newWorkspace(t)
-			s.hostile(t, w, map[string]string{
-				"fleet.yaml":        "helm:\n  values:\n    again: '{{ tpl .Values.again . }}'\n",
-				"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
-				"templates/cm.yaml": configMap("app", "x") + "# " + test.template + "\n",
-			}, "4s")
+			s.hostile(t, w, hostileChart("# "+test.template), "4s")
 			output, err := w.try(t, "plan", "-input=false")
 			if err == nil {
 				t.Error("the plan has no error")
@@ -87,11 +92,7 @@ func TestAttackTemplateAtApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, w := newSite(t, env), newWorkspace(t)
-			s.hostile(t, w, map[string]string{
-				"fleet.yaml":        "helm:\n  values:\n    again: '{{ tpl .Values.again . }}'\n",
-				"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
-				"templates/cm.yaml": configMap("app", "x") + `{{ if lookup "v1" "Namespace" "" "kube-system" }}# ` + test.template + "{{ end }}\n",
-			}, "4s")
+			s.hostile(t, w, hostileChart(`{{ if lookup "v1" "Namespace" "" "kube-system" }}# `+test.template+"{{ end }}"), "4s")
 			output, err := w.try(t, "apply", "-auto-approve", "-input=false")
 			if err == nil {
 				t.Error("the apply has no error")
