@@ -55,6 +55,7 @@ func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 				Computed: true, Attributes: readOnly(countsAttributes()), MarkdownDescription: "The objects of all deployments, each counted once.",
 			},
 			"unreachable": texts("Clusters that could not be asked; their deployments are left out."),
+			"unobserved":  texts("Deployments whose objects could not be looked at, as `cluster/bundle`. A warning says why; their state is that of their release."),
 			"deployments": schema.MapNestedAttribute{
 				Computed:            true,
 				MarkdownDescription: "The deployments, by `cluster/bundle`.",
@@ -79,6 +80,7 @@ type deploymentsModel struct {
 	State          types.String `tfsdk:"state"`
 	ResourceCounts types.Object `tfsdk:"resource_counts"`
 	Unreachable    types.List   `tfsdk:"unreachable"`
+	Unobserved     types.List   `tfsdk:"unobserved"`
 	Deployments    types.Map    `tfsdk:"deployments"`
 }
 
@@ -144,13 +146,17 @@ func (m *deploymentsModel) set(found deploy.Observation) {
 		all = all.Plus(record.Counts)
 		values[key.String()] = surveyedValue(record, found.Findings[key])
 	}
-	unreachable := []attr.Value{}
+	var unreachable, unobserved []string
 	for _, failure := range found.Failures {
-		unreachable = append(unreachable, types.StringValue(joined(keys([]deploy.Failure{failure}))))
+		if failure.Bundle == "" {
+			unreachable = append(unreachable, failure.Cluster)
+			continue
+		}
+		unobserved = append(unobserved, target.Key(failure.Cluster, failure.Bundle))
 	}
 	m.State = types.StringValue(string(status.Worst(states...)))
 	m.ResourceCounts = countsValue(all)
-	m.Unreachable = types.ListValueMust(types.StringType, unreachable)
+	m.Unreachable, m.Unobserved = textsValue(unreachable), textsValue(unobserved)
 	m.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: surveyedTypes()}, values)
 }
 
