@@ -31,9 +31,9 @@ type room struct {
 
 // house is the plan that DESIGN.md draws. An arrow it does not name is not there.
 func house() map[string]room {
-	core := []string{"fleetyaml", "bundle", "target", "release", "status"}
+	core := []string{"sops", "fleetyaml", "bundle", "target", "release", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
-	props := []string{"charttest", "faulttest", "gittest", "testenv"}
+	props := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
 	genuine := slices.Concat(edges, props, []string{"source", "deploy", "sandboxed"})
 	foreign := []string{"Kubernetes", "go-git"}
@@ -63,8 +63,9 @@ func house() map[string]room {
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
 		"release":   {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
 		"target":    {code: []string{"fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
-		"bundle":    {code: []string{"fleetyaml"}, pure: true},
+		"bundle":    {code: []string{"fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {pure: true},
+		"sops":      {tests: []string{"sopstest"}, pure: true},
 
 		"worker": {pure: true},
 
@@ -75,6 +76,7 @@ func house() map[string]room {
 		"bench":     {code: props, tests: props, speaks: []string{"Kubernetes"}},
 		"charttest": {tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
 		"faulttest": {tests: genuine, testsSpeak: foreign},
+		"sopstest":  {pure: true},
 		"gittest":   {tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
 		"testenv":   {tests: genuine, speaks: []string{"Kubernetes", "Terraform"}, testsSpeak: foreign},
 	}

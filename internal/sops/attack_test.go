@@ -1,0 +1,153 @@
+package sops_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
+)
+
+// Whoever pushes a file writes its metadata. They make the provider connect to nothing, run
+// nothing, and use no key that it was not given.
+func TestAttackMetadata(t *testing.T) {
+	identity, recipient := sopstest.Age(t)
+	foreign, foreignRecipient := sopstest.Age(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var connections atomic.Int32
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			_ = connection.Close()
+		}
+	}()
+	home, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	keys := filepath.Join(home, ".config", "sops", "age", "keys.txt")
+	if err := os.MkdirAll(filepath.Dir(keys), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keys, []byte(identity), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"gpg", "age-plugin-x"} {
+		if err := os.WriteFile(filepath.Join(home, program), []byte("#!/bin/sh\necho ran > "+ran+"\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	address := listener.Addr().String()
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "PATH": home, "SOPS_AGE_KEY": identity, "SOPS_AGE_KEY_FILE": keys,
+		"SOPS_AGE_KEY_CMD": "echo " + identity, "SOPS_GPG_EXEC": filepath.Join(home, "gpg"), "SOPS_KEYSERVICE": "tcp://" + address,
+		"VAULT_ADDR": "http://" + address, "VAULT_TOKEN": "x", "AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
+	} {
+		t.Setenv(name, value)
+	}
+	remote := map[string]any{
+		"hc_vault": []any{map[string]any{"vault_address": "http://" + address, "engine_path": "transit", "key_name": "k", "enc": "vault:v1:eA==", "created_at": sopstest.Modified}},
+		"kms":      []any{map[string]any{"arn": "arn:aws:kms:eu-west-1:123456789012:key/x", "enc": "eA==", "created_at": sopstest.Modified}},
+		"gcp_kms":  []any{map[string]any{"resource_id": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "enc": "eA==", "created_at": sopstest.Modified}},
+		"azure_kv": []any{map[string]any{"vault_url": "http://" + address, "name": "k", "version": "1", "enc": "eA==", "created_at": sopstest.Modified}},
+		"pgp":      []any{map[string]any{"fp": "0123456789ABCDEF0123456789ABCDEF01234567", "enc": "-----BEGIN PGP MESSAGE-----\n\neA==\n-----END PGP MESSAGE-----"}},
+	}
+	content := sopstest.File{Age: []string{recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
+	for name, configured := range map[string]sops.Keys{"no key": {}, "another key": {Age: []string{foreign}}} {
+		_, err := newDecrypter(t, configured).Open([]byte(content))
+		var noKey *sops.NoKeyError
+		if !errors.As(err, &noKey) {
+			t.Errorf("%s: error %v, want that no key fits", name, err)
+		}
+		for _, named := range []string{recipient, address, "arn:aws:kms", "0123456789ABCDEF"} {
+			if err == nil || !strings.Contains(err.Error(), named) {
+				t.Errorf("%s: the error does not name the recipient %s: %v", name, named, err)
+			}
+		}
+	}
+	// The key that fits is used although others come first.
+	withKey := sopstest.File{Age: []string{foreignRecipient, recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
+	if _, err := newDecrypter(t, sops.Keys{Age: []string{identity}}).Open([]byte(withKey)); err != nil {
+		t.Errorf("with the key: %v", err)
+	}
+	_ = listener.Close()
+	<-accepted
+	if got := connections.Load(); got != 0 {
+		t.Errorf("%d connections to the address in the metadata", got)
+	}
+	if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a program was run")
+	}
+}
+
+// A file cannot make work that lasts.
+func TestAttackWork(t *testing.T) {
+	t.Parallel()
+
+	identity, recipient := sopstest.Age(t)
+	d := newDecrypter(t, sops.Keys{Age: []string{identity}})
+	sealed, err := sopstest.SealAge(make([]byte, 32), recipient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("k", 1000)
+	tests := map[string]string{
+		"many keys that do not fit together": sopstest.File{Metadata: map[string]any{"key_groups": slicesOf(map[string]any{
+			"age": []any{map[string]string{"recipient": recipient, "enc": sealed}},
+		}, 30)}}.Encrypt(t, "a: b"),
+		"a rule for long keys":  sopstest.File{Age: []string{recipient}, EncryptedRegex: "(k+)+(k*)*$"}.Encrypt(t, strings.Repeat(long+"x: ", 1)+"b"),
+		"a bomb of aliases":     sopstest.File{Age: []string{recipient}}.Encrypt(t, "a: b") + "x: &x [1]\ny: [*x, *x]\n",
+		"brackets":              "sops: {lastmodified: x, age: " + strings.Repeat("[", 100_000),
+		"values of no use":      sopstest.File{Age: []string{recipient}}.Encrypt(t, "a: b") + strings.Repeat("- ENC[AES256_GCM,\n", 100_000),
+		"a message of no key":   strings.ReplaceAll(sopstest.File{Age: []string{recipient}}.Encrypt(t, "a: b"), "-> X25519", "-> scrypt"),
+		"many small documents":  sopstest.File{Age: []string{recipient}}.Encrypt(t, "a: b") + strings.Repeat("---\n{}\n", 200_000),
+		"names of any length":   sopstest.File{Metadata: map[string]any{"kms": []any{map[string]string{"arn": strings.Repeat("\x1b[2J", 100_000)}}}}.Encrypt(t, "a: b"),
+		"metadata of all kinds": "sops:\n  lastmodified: [1]\n  age: {a: b}\n  mac: 7\n",
+	}
+	for name, content := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			begin := time.Now()
+			_, err := d.Open([]byte(content))
+			if took := time.Since(begin); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if err != nil && (len(err.Error()) > 2000 || strings.Contains(err.Error(), "\x1b")) {
+				t.Errorf("an error of %d bytes: %.200q", len(err.Error()), err)
+			}
+		})
+	}
+}
+
+// A text in a table of fields that is not one of ours is never decrypted, and nothing panics.
+func FuzzOpen(f *testing.F) {
+	for _, name := range []string{"age.yaml", "age.json", "shamir.yaml", "object.yaml", "mac-only.yaml", "pgp.yaml"} {
+		f.Add([]byte(fixture(f, name)))
+	}
+	d := newDecrypter(f, sops.Keys{Age: identities(f), PGP: []string{fixture(f, "pgp.asc")}})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		opened, err := d.Open(content)
+		if err != nil {
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("an error quotes a value: %v", err)
+			}
+			return
+		}
+		if sops.Encrypted(opened.Plain) {
+			t.Errorf("what was decrypted counts as encrypted: %q", opened.Plain)
+		}
+	})
+}

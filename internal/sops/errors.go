@@ -1,0 +1,79 @@
+package sops
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// NoKeyError says that none of the keys decrypts a file.
+type NoKeyError struct {
+	// Recipients are those that the file is encrypted for, as it says itself.
+	Recipients []string
+	// Keys is how many keys there are, of both kinds.
+	Keys int
+}
+
+// Error names the recipients, and no key.
+func (e *NoKeyError) Error() string {
+	have := "none of the keys in the provider's attribute sops decrypts it"
+	if e.Keys == 0 {
+		have = "it is encrypted by sops, and the provider's attribute sops has no keys; give age_keys or pgp_keys"
+	}
+	if len(e.Recipients) == 0 {
+		return have + "; it names no recipients"
+	}
+	return have + "; it is encrypted for " + strings.Join(e.Recipients, ", ")
+}
+
+// DamagedError says that a file is not as SOPS has written it.
+type DamagedError struct {
+	// Line is where, 0 for the whole file.
+	Line   int
+	Reason string
+}
+
+// Error never quotes the file.
+func (e *DamagedError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("its encryption by sops is damaged: line %d: %s", e.Line, e.Reason)
+	}
+	return "its encryption by sops is damaged: " + e.Reason
+}
+
+// TooLargeError says that a file is larger than what is decrypted.
+type TooLargeError struct {
+	// What says which limit it exceeds.
+	What string
+}
+
+// Error names the limit.
+func (e *TooLargeError) Error() string { return "it is encrypted by sops and too large: " + e.What }
+
+// KeyError says that a key cannot be used.
+type KeyError struct {
+	// Kind is age or pgp, Index that of the key in its list.
+	Kind   string
+	Index  int
+	Reason string
+}
+
+// Error never quotes the key.
+func (e *KeyError) Error() string { return fmt.Sprintf("%s key %d: %s", e.Kind, e.Index+1, e.Reason) }
+
+// longestName bounds what is told of a name that a file gives.
+const longestName = 100
+
+// printable makes a name that a file gives fit for a message.
+func printable(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
+	if runes := []rune(name); len(runes) > longestName {
+		return string(runes[:longestName]) + "…"
+	}
+	return name
+}

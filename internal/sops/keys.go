@@ -1,0 +1,218 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+
+	"filippo.io/age"
+	agearmor "filippo.io/age/armor"
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
+)
+
+const (
+	// dataKeySize is how many bytes a data key has.
+	dataKeySize = 32
+	// maxConfigured bounds in bytes one configured key, with those that stand in it.
+	maxConfigured = 1 << 20
+	// shortestFingerprint is how many hexadecimal digits name an OpenPGP key.
+	shortestFingerprint = 16
+)
+
+// Keys are what files can be decrypted with.
+type Keys struct {
+	// Age are age identities. One can be a whole file of them, with comments.
+	Age []string
+	// PGP are armored OpenPGP private keys without a passphrase.
+	PGP []string
+}
+
+// Decrypter decrypts files. It is safe for concurrent use.
+type Decrypter struct {
+	age map[string]age.Identity // By recipient.
+	pgp []pgpKey
+}
+
+// pgpKey is a private key, and the fingerprints of it and its subkeys.
+type pgpKey struct {
+	entity       *openpgp.Entity
+	fingerprints []string
+}
+
+// New makes a Decrypter. Without keys it decrypts nothing, and says so.
+//
+// Errors: *KeyError, which never contains a key.
+func New(keys Keys) (*Decrypter, error) {
+	d := &Decrypter{age: map[string]age.Identity{}}
+	for i, text := range keys.Age {
+		if err := d.addAge(text); err != nil {
+			return nil, &KeyError{Kind: "age", Index: i, Reason: err.Error()}
+		}
+	}
+	for i, text := range keys.PGP {
+		if err := d.addPGP(text); err != nil {
+			return nil, &KeyError{Kind: "pgp", Index: i, Reason: err.Error()}
+		}
+	}
+	return d, nil
+}
+
+var (
+	errTooLong    = errors.New("it is longer than 1 MiB")
+	errNoAge      = errors.New("it is no age identity; one begins with AGE-SECRET-KEY-1")
+	errNoPGP      = errors.New("it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one")
+	errPublic     = errors.New("it is a public key; give the private one")
+	errPassphrase = errors.New("it has a passphrase; give a key without one")
+)
+
+// addAge reads identities. The library's errors quote what it cannot read.
+func (d *Decrypter) addAge(text string) error {
+	if len(text) > maxConfigured {
+		return errTooLong
+	}
+	identities, err := age.ParseIdentities(strings.NewReader(text))
+	if err != nil {
+		return errNoAge
+	}
+	for _, identity := range identities {
+		switch identity := identity.(type) {
+		case *age.X25519Identity:
+			d.age[identity.Recipient().String()] = identity
+		case *age.HybridIdentity:
+			d.age[identity.Recipient().String()] = identity
+		default:
+			return errNoAge
+		}
+	}
+	return nil
+}
+
+func (d *Decrypter) addPGP(text string) error {
+	if len(text) > maxConfigured {
+		return errTooLong
+	}
+	entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
+	if err != nil || len(entities) == 0 {
+		return errNoPGP
+	}
+	for _, entity := range entities {
+		key, err := newPGPKey(entity)
+		if err != nil {
+			return err
+		}
+		d.pgp = append(d.pgp, key)
+	}
+	return nil
+}
+
+func newPGPKey(entity *openpgp.Entity) (pgpKey, error) {
+	if entity.PrivateKey == nil {
+		return pgpKey{}, errPublic
+	}
+	key := pgpKey{entity: entity, fingerprints: []string{hex.EncodeToString(entity.PrimaryKey.Fingerprint)}}
+	// The private part of the primary key can be kept elsewhere; subkeys decrypt.
+	usable := !entity.PrivateKey.Encrypted && !entity.PrivateKey.Dummy()
+	for _, subkey := range entity.Subkeys {
+		key.fingerprints = append(key.fingerprints, hex.EncodeToString(subkey.PublicKey.Fingerprint))
+		usable = usable || subkey.PrivateKey != nil && !subkey.PrivateKey.Encrypted && !subkey.PrivateKey.Dummy()
+	}
+	if !usable {
+		return pgpKey{}, errPassphrase
+	}
+	return key, nil
+}
+
+// dataKey decrypts the key that the values of a file are encrypted with.
+func (d *Decrypter) dataKey(m metadata) ([]byte, error) {
+	var parts [][]byte
+	for _, g := range m.groups {
+		if part, ok := d.part(g); ok {
+			parts = append(parts, part)
+		}
+	}
+	threshold := m.threshold
+	if threshold == 0 {
+		threshold = len(m.groups)
+	}
+	if len(parts) < threshold {
+		return nil, &NoKeyError{Recipients: m.recipients(), Keys: len(d.age) + len(d.pgp)}
+	}
+	key := parts[0]
+	if len(m.groups) > 1 {
+		var ok bool
+		if key, ok = combine(parts); !ok {
+			return nil, &DamagedError{Reason: "the parts of its data key do not fit together"}
+		}
+	}
+	if len(key) != dataKeySize {
+		return nil, &DamagedError{Reason: "its data key is none"}
+	}
+	return key, nil
+}
+
+// part decrypts what the keys of a group encrypt, with the first that fits. Only keys whose
+// recipients the file names are tried, so that a file cannot make work.
+func (d *Decrypter) part(g group) ([]byte, bool) {
+	for _, key := range g.Age {
+		identity, known := d.age[strings.TrimSpace(key.Recipient)]
+		if !known {
+			continue
+		}
+		opened, err := age.Decrypt(agearmor.NewReader(strings.NewReader(key.Encrypted)), identity)
+		if err != nil {
+			continue
+		}
+		if part, ok := read(opened); ok {
+			return part, true
+		}
+	}
+	for _, key := range g.PGP {
+		for _, own := range d.pgp {
+			if !own.isCalled(key.Fingerprint) {
+				continue
+			}
+			if part, ok := own.decrypt(key.Encrypted); ok {
+				return part, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (k pgpKey) isCalled(fingerprint string) bool {
+	fingerprint = strings.ToLower(strings.ReplaceAll(fingerprint, " ", ""))
+	fingerprint = strings.TrimPrefix(fingerprint, "0x")
+	if len(fingerprint) < shortestFingerprint {
+		return false
+	}
+	for _, own := range k.fingerprints {
+		if strings.HasSuffix(own, fingerprint) {
+			return true
+		}
+	}
+	return false
+}
+
+// decrypt reads an OpenPGP message. Nobody is asked for a passphrase.
+func (k pgpKey) decrypt(message string) ([]byte, bool) {
+	block, err := pgparmor.Decode(strings.NewReader(message))
+	if err != nil {
+		return nil, false
+	}
+	opened, err := openpgp.ReadMessage(block.Body, openpgp.EntityList{k.entity}, nil, nil)
+	if err != nil || !opened.IsEncrypted {
+		return nil, false
+	}
+	return read(opened.UnverifiedBody)
+}
+
+// read reads a data key, or a part of one, which is a byte longer. Its end is reached, where
+// the integrity of a message is verified.
+func read(from io.Reader) ([]byte, bool) {
+	var content bytes.Buffer
+	n, err := content.ReadFrom(io.LimitReader(from, dataKeySize+2))
+	return content.Bytes(), err == nil && (n == dataKeySize || n == dataKeySize+1)
+}

@@ -1,0 +1,302 @@
+package sops_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
+)
+
+func fixture(t testing.TB, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// identities are those of the fixtures: two of X25519, and a post-quantum one.
+func identities(t testing.TB) []string {
+	t.Helper()
+	var found []string
+	for line := range strings.Lines(fixture(t, "age.txt")) {
+		if !strings.HasPrefix(line, "#") {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+func newDecrypter(t testing.TB, keys sops.Keys) *sops.Decrypter {
+	t.Helper()
+	d, err := sops.New(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// documents are what a text means.
+func documents(t testing.TB, text string) []any {
+	t.Helper()
+	var all []any
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var content any
+		if err := decoder.Decode(&content); err != nil {
+			return all
+		}
+		all = append(all, content)
+	}
+}
+
+// Files that sops 3.13.3 has written decrypt to what it was given.
+func TestOpensWhatSOPSWrites(t *testing.T) {
+	t.Parallel()
+
+	age, pgp := identities(t), fixture(t, "pgp.asc")
+	tests := map[string]struct {
+		file, plain string
+		keys        sops.Keys
+	}{
+		"age":                   {"age.yaml", "plain.yaml", sops.Keys{Age: age[:1]}},
+		"a file of identities":  {"age.yaml", "plain.yaml", sops.Keys{Age: []string{fixture(t, "age.txt")}}},
+		"age, post-quantum":     {"pq.yaml", "plain.yaml", sops.Keys{Age: age[2:]}},
+		"PGP":                   {"pgp.yaml", "plain.yaml", sops.Keys{PGP: []string{pgp}}},
+		"two groups of three":   {"shamir.yaml", "plain.yaml", sops.Keys{Age: age[:1], PGP: []string{pgp}}},
+		"two others":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: age[:2]}},
+		"all groups":            {"shamir.yaml", "plain.yaml", sops.Keys{Age: age, PGP: []string{pgp}}},
+		"a MAC of some values":  {"mac-only.yaml", "plain.yaml", sops.Keys{Age: age}},
+		"two documents, a rule": {"object.yaml", "object-plain.yaml", sops.Keys{Age: age}},
+		"JSON":                  {"age.json", "plain.json", sops.Keys{Age: age}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			content := fixture(t, tt.file)
+			if !sops.Encrypted([]byte(content)) {
+				t.Error("it does not count as encrypted")
+			}
+			opened, err := newDecrypter(t, tt.keys).Open([]byte(content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(tt.file, ".json") && !json.Valid(opened.Plain) {
+				t.Error("it is no JSON")
+			}
+			want := documents(t, fixture(t, tt.plain))
+			if root, ok := want[0].(map[string]any); ok && root["moment"] != nil && tt.file != "mac-only.yaml" {
+				root["moment"] = "2024-05-06T07:08:09Z" // A chart is given a text.
+			}
+			if diff := cmp.Diff(want, documents(t, string(opened.Plain))); diff != "" {
+				t.Errorf("what it holds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+
+	age := identities(t)
+	keys := sops.Keys{Age: age[:1]}
+	whole := fixture(t, "age.yaml")
+	line := func(begin string) string {
+		for line := range strings.Lines(whole) {
+			if strings.HasPrefix(line, begin) {
+				return line
+			}
+		}
+		t.Fatalf("no line begins with %q", begin)
+		return ""
+	}
+	replace := func(old, with string) string { return strings.Replace(whole, old, with, 1) }
+	moved := replace(line("text: "), "text: "+strings.TrimPrefix(line("number: "), "number: "))
+	tests := map[string]struct {
+		content string
+		keys    sops.Keys
+		want    string
+		is      error
+	}{
+		"no keys":               {whole, sops.Keys{}, "give age_keys or pgp_keys; it is encrypted for age age1", &sops.NoKeyError{}},
+		"another key":           {whole, sops.Keys{Age: age[1:2]}, "none of the keys", &sops.NoKeyError{}},
+		"one group of two":      {fixture(t, "shamir.yaml"), keys, "PGP ", &sops.NoKeyError{}},
+		"a value moved":         {moved, keys, "moved from another place", &sops.DamagedError{}},
+		"a value in plain text": {replace(line("number: "), "number: 42\n"), keys, "should be encrypted is not", &sops.DamagedError{}},
+		"a value added":         {replace("empty: \"\"", "empty: \"\"\nadded_unencrypted: true"), keys, "MAC", &sops.DamagedError{}},
+		"a plain value changed": {replace("shown_unencrypted: plain", "shown_unencrypted: other"), keys, "MAC", &sops.DamagedError{}},
+		"a value removed":       {replace(line("text: "), ""), keys, "MAC", &sops.DamagedError{}},
+		"another time":          {replace("lastmodified: \"2", "lastmodified: \"1"), keys, "MAC", &sops.DamagedError{}},
+		"a value twice":         {replace(line("text: "), line("text: ")+line("text: ")), keys, "twice", &sops.DamagedError{}},
+		"an alias":              {replace("nothing: null", "nothing: &a null\nagain: *a"), keys, "aliases", &sops.DamagedError{}},
+		"a key that is no text": {replace("nothing: null", "1: null"), keys, "no text", &sops.DamagedError{}},
+		"no document with data": {"a: b\n---\n" + whole, keys, "first document", &sops.DamagedError{}},
+		"too large":             {whole + strings.Repeat("#", 5<<20), keys, "too large", &sops.TooLargeError{}},
+		"too deep":              {replace("nothing: null", "nothing: "+strings.Repeat("[", 300)+strings.Repeat("]", 300)), keys, "too large", &sops.TooLargeError{}},
+		"no YAML":               {whole + "\n\t:", keys, "neither YAML nor JSON", &sops.DamagedError{}},
+		"a rule about comments": {replace("    version:", "    encrypted_comment_regex: x\n    version:"), keys, "comments", &sops.DamagedError{}},
+		"two rules":             {replace("    version:", "    encrypted_regex: x\n    version:"), keys, "more than one rule", &sops.DamagedError{}},
+		"a long rule":           {replace("    version:", "    encrypted_regex: "+strings.Repeat("x", 2000)+"\n    version:"), keys, "regular expression", &sops.TooLargeError{}},
+		"a threshold too high":  {strings.Replace(fixture(t, "shamir.yaml"), "shamir_threshold: 2", "shamir_threshold: 9", 1), keys, "threshold", &sops.DamagedError{}},
+		"many master keys": {
+			sopstest.File{Metadata: map[string]any{"age": slicesOf(map[string]string{"recipient": "x", "enc": "y"}, 200)}}.Encrypt(t, "a: b"),
+			keys, "master keys", &sops.TooLargeError{},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := newDecrypter(t, tt.keys).Open([]byte(tt.content))
+			if err == nil {
+				t.Fatal("it is decrypted")
+			}
+			if got, want := fmt.Sprintf("%T", err), fmt.Sprintf("%T", tt.is); got != want || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %s %q, want %s with %q", got, err, want, tt.want)
+			}
+			if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "AGE-SECRET") || strings.Contains(err.Error(), "ENC[") {
+				t.Errorf("the error quotes the file: %v", err)
+			}
+		})
+	}
+}
+
+func slicesOf(value any, count int) []any {
+	made := make([]any, count)
+	for i := range made {
+		made[i] = value
+	}
+	return made
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+
+	private := fixture(t, "pgp.asc")
+	tests := map[string]struct {
+		keys sops.Keys
+		want string
+	}{
+		"no age identity": {sops.Keys{Age: []string{identities(t)[0], "AGE-SECRET-KEY-1HIDDEN"}}, "age key 2: it is no age identity; one begins with AGE-SECRET-KEY-1"},
+		"a recipient":     {sops.Keys{Age: []string{"age1hidden"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
+		"an ssh key":      {sops.Keys{Age: []string{"-----BEGIN OPENSSH PRIVATE KEY-----"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
+		"a plugin":        {sops.Keys{Age: []string{"AGE-PLUGIN-YUBIKEY-1QQ"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
+		"nothing":         {sops.Keys{Age: []string{""}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
+		"no PGP key":      {sops.Keys{PGP: []string{"hidden"}}, "pgp key 1: it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one"},
+		"half a PGP key":  {sops.Keys{PGP: []string{private[:len(private)/2]}}, "pgp key 1: it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one"},
+		"too long":        {sops.Keys{PGP: []string{strings.Repeat("hidden", 1<<20)}}, "pgp key 1: it is longer than 1 MiB"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := sops.New(tt.keys)
+			var wrong *sops.KeyError
+			if !errors.As(err, &wrong) || err.Error() != tt.want {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+
+	const block = "sops: {mac: 'ENC[AES256_GCM,data:x]', lastmodified: '2024-01-01T00:00:00Z'}"
+	tests := map[string]struct {
+		content string
+		want    bool
+	}{
+		"YAML":                      {"a: b\n" + block, true},
+		"JSON":                      {`{"sops": {"mac": "ENC[AES256_GCM,data:x]"}}`, true},
+		"a later document":          {"a: b\n---\n" + block, true},
+		"a MAC taken away":          {"sops: {lastmodified: x}", true},
+		"a chart's own value":       {"sops: {enabled: true, lastmodifiedBy: me}", false},
+		"a text":                    {"sops: ENC[AES256_GCM,]", false},
+		"in a map":                  {"a: {" + block + "}", false},
+		"a template":                {"{{ if .Values.sops }}\nlastmodified: {{ .x }}\n{{ end }}", false},
+		"nothing":                   {"", false},
+		"an operator's object":      {"apiVersion: isindir.github.com/v1alpha3\nkind: SopsSecret\n" + block, false},
+		"another kind of that name": {"apiVersion: example.com/v1\nkind: SopsSecret\n" + block, true},
+		"too large to look":         {block + strings.Repeat(" ", 5<<20), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if got := sops.Encrypted([]byte(tt.content)); got != tt.want {
+				t.Errorf("encrypted: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+// What stands for a value, and what is hidden of it.
+func TestLeavesAndTexts(t *testing.T) {
+	t.Parallel()
+
+	identity, recipient := sopstest.Age(t)
+	private, public := sopstest.PGP(t)
+	encrypted := sopstest.File{Age: []string{recipient}}.Encrypt(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {a: secret-one, n: 7, b: true}\n")
+	opened, err := newDecrypter(t, sops.Keys{Age: []string{identity}}).Open([]byte(encrypted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"secret-one", "7"}, opened.Texts); diff != "" {
+		t.Errorf("texts to hide (-want +got):\n%s", diff)
+	}
+	values := map[any]bool{}
+	for text, value := range opened.Leaves {
+		if !sops.Marked(text) {
+			t.Errorf("%q stands for a value", text)
+		}
+		values[value] = true
+	}
+	if diff := cmp.Diff(map[any]bool{"v1": true, "Secret": true, "db": true, "secret-one": true, 7.0: true, true: true}, values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	encrypted = sopstest.File{PGP: []*openpgp.Entity{public}}.Encrypt(t, "a: b")
+	if _, err := newDecrypter(t, sops.Keys{PGP: []string{private}}).Open([]byte(encrypted)); err != nil {
+		t.Errorf("a key of an elliptic curve: %v", err)
+	}
+}
+
+func TestMask(t *testing.T) {
+	t.Parallel()
+
+	secrets := []string{"correct horse/battery", "443", "yes", "x", "line one of it\nline two of it", "Z2VoZWltbmlz"}
+	tests := map[string]struct{ text, want string }{
+		"plain":      {"a correct horse/battery b", "a (sensitive value) b"},
+		"base64":     {"Y29ycmVjdCBob3JzZS9iYXR0ZXJ5", "(sensitive value)"},
+		"a URL":      {"https://u:correct+horse%2Fbattery@h", "https://u:(sensitive value)@h"},
+		"a path":     {"https://h/correct%20horse%2Fbattery", "https://h/(sensitive value)"},
+		"one line":   {"found: line two of it", "found: (sensitive value)"},
+		"as JSON":    {`"line one of it\nline two of it"`, `"(sensitive value)"`},
+		"decoded":    {"a geheimnis b", "a (sensitive value) b"},
+		"short":      {"port 443, 1443, yes, eyes, x", "port (sensitive value), 1443, (sensitive value), eyes, x"},
+		"nothing":    {"nothing of it", "nothing of it"},
+		"twice":      {"443 443", "(sensitive value) (sensitive value)"},
+		"at the end": {"is 443", "is (sensitive value)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			if diff := cmp.Diff(tt.want, sops.Mask(tt.text, secrets)); diff != "" {
+				t.Errorf("masked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
