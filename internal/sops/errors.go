@@ -16,14 +16,22 @@ type NoKeyError struct {
 
 // Error names the recipients, and no key.
 func (e *NoKeyError) Error() string {
-	have := "none of the keys in the provider's attribute sops decrypts it"
+	encrypted := "it is encrypted by sops"
+	if len(e.Recipients) > 0 {
+		encrypted += " for " + strings.Join(e.Recipients, ", ")
+	}
 	if e.Keys == 0 {
-		have = "it is encrypted by sops, and the provider's attribute sops has no keys; give age_keys or pgp_keys"
+		return encrypted + ", and the provider's attribute sops has no keys; give age_keys or pgp_keys"
 	}
-	if len(e.Recipients) == 0 {
-		return have + "; it names no recipients"
-	}
-	return have + "; it is encrypted for " + strings.Join(e.Recipients, ", ")
+	return encrypted + ", and no key in the provider's attribute sops decrypts it"
+}
+
+// UnknownKeysError says that the keys are not known yet.
+type UnknownKeysError struct{}
+
+// Error names the attribute.
+func (*UnknownKeysError) Error() string {
+	return "it is encrypted by sops, and the keys in the provider's attribute sops are not known yet"
 }
 
 // DamagedError says that a file is not as SOPS has written it.

@@ -28,12 +28,16 @@ type Keys struct {
 	Age []string
 	// PGP are armored OpenPGP private keys without a passphrase.
 	PGP []string
+	// Unknown says that they are not known yet: what needs them fails with an
+	// *UnknownKeysError.
+	Unknown bool
 }
 
 // Decrypter decrypts files. It is safe for concurrent use.
 type Decrypter struct {
-	age map[string]age.Identity // By recipient.
-	pgp []pgpKey
+	age     map[string]age.Identity // By recipient.
+	pgp     []pgpKey
+	unknown bool
 }
 
 // pgpKey is a private key, and the fingerprints of it and its subkeys.
@@ -46,7 +50,7 @@ type pgpKey struct {
 //
 // Errors: *KeyError, which never contains a key.
 func New(keys Keys) (*Decrypter, error) {
-	d := &Decrypter{age: map[string]age.Identity{}}
+	d := &Decrypter{age: map[string]age.Identity{}, unknown: keys.Unknown}
 	for i, text := range keys.Age {
 		if err := d.addAge(text); err != nil {
 			return nil, &KeyError{Kind: "age", Index: i, Reason: err.Error()}

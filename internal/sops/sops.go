@@ -115,8 +115,12 @@ func field(node *yaml.Node, key string) *yaml.Node {
 
 // Open decrypts a file.
 //
-// Errors: *NoKeyError, *DamagedError and *TooLargeError. None contains a value.
+// Errors: *NoKeyError, *UnknownKeysError, *DamagedError and *TooLargeError. None contains a
+// value.
 func (d *Decrypter) Open(content []byte) (*Opened, error) {
+	if d.unknown {
+		return nil, &UnknownKeysError{}
+	}
 	documents, err := parse(content)
 	if err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 		is      error
 	}{
-		"no keys":               {whole, sops.Keys{}, "give age_keys or pgp_keys; it is encrypted for age age1", &sops.NoKeyError{}},
-		"another key":           {whole, sops.Keys{Age: age[1:2]}, "none of the keys", &sops.NoKeyError{}},
+		"no keys":               {whole, sops.Keys{}, "it is encrypted by sops for age age1", &sops.NoKeyError{}},
+		"another key":           {whole, sops.Keys{Age: age[1:2]}, "and no key in the provider's attribute sops decrypts it", &sops.NoKeyError{}},
 		"one group of two":      {fixture(t, "shamir.yaml"), keys, "PGP ", &sops.NoKeyError{}},
 		"a value moved":         {moved, keys, "moved from another place", &sops.DamagedError{}},
 		"a value in plain text": {replace(line("number: "), "number: 42\n"), keys, "should be encrypted is not", &sops.DamagedError{}},
