@@ -30,6 +30,9 @@ type Bundle struct {
 
 	// DefinitionFile is where the definition was read, "" if it was given.
 	DefinitionFile string
+
+	// Secrets are what was decrypted of it, nil if nothing was. They are written nowhere.
+	Secrets *Secrets `json:"-"`
 }
 
 // File is one file of a bundle.

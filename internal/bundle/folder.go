@@ -24,6 +24,8 @@ type folder struct {
 	filesSize, valuesSize int64
 	// values are values files that were read.
 	values map[string]values
+	// secrets are what was decrypted so far, nil if nothing was.
+	secrets *Secrets
 }
 
 // folder opens the folder at a path of the source, which may go through links.

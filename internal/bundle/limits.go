@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // What is read of a source is bounded, so that nothing in it can take all memory
@@ -76,6 +77,7 @@ type reading struct {
 	size, listed int64
 	entries      int
 	limits       limits
+	keys         *sops.Decrypter
 }
 
 // limits are those of a source.
@@ -85,7 +87,7 @@ type limits struct {
 }
 
 func newReading(fsys fs.FS) *reading {
-	return &reading{fsys: fsys, contents: make(map[string][]byte), limits: limits{maxSource, maxListed, maxSourceEntries}}
+	return &reading{fsys: fsys, contents: make(map[string][]byte), limits: limits{maxSource, maxListed, maxSourceEntries}, keys: &sops.Decrypter{}}
 }
 
 // file reads the file at a path of the source. name is what errors call it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // ReadOptions say what to read and what to lay on every bundle. Their JSON is
@@ -43,6 +44,29 @@ type Result struct {
 	Warnings []fleetyaml.Problem
 }
 
+// Reader reads bundles and decrypts what sops has encrypted in them.
+type Reader struct {
+	// Keys may be nil: then an encrypted file is an error.
+	Keys *sops.Decrypter
+}
+
+// Read is that of a Reader without keys.
+func Read(fsys fs.FS, o ReadOptions) (Result, error) { return Reader{}.Read(fsys, o) }
+
+// New is that of a Reader without keys.
+func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
+	return Reader{}.New(name, fsys, def)
+}
+
+// reading begins to read a source.
+func (r Reader) reading(fsys fs.FS) *reading {
+	begun := newReading(fsys)
+	if r.Keys != nil {
+		begun.keys = r.Keys
+	}
+	return begun
+}
+
 // Read makes the bundles of a source: one of every folder that has a fleet.yaml,
 // and one of each folder that Paths name and that has manifests of its own; or
 // one of each of BundlePaths. What is Wanted or Unmet has to be added to a bundle
@@ -50,14 +74,15 @@ type Result struct {
 //
 // Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about
 // single folders, all of them joined: *fleetyaml.Error, *ChartError,
-// *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError and what fsys answers.
-func Read(fsys fs.FS, o ReadOptions) (Result, error) {
+// *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
+// *EncryptedFileError, *EncryptedValueError and what fsys answers.
+func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {
 		return Result{}, err
 	}
 	var failed []error
-	shared := newReading(fsys)
+	shared := r.reading(fsys)
 	for _, base := range bases {
 		b, warnings, err := shared.readFolder(base, o)
 		result.Warnings = append(result.Warnings, warnings...)
@@ -160,7 +185,7 @@ func unique(bundles []Bundle) error {
 // elsewhere than in a fleet.yaml. name is its name, whatever def says.
 //
 // Errors: *FleetFileError, *EmptyError, and those of a folder in Read.
-func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
+func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
 	def.Name = name
 	data, err := json.Marshal(def)
 	if err != nil {
@@ -171,7 +196,7 @@ func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, fmt.Errorf("options of bundle %s: %w", name, withoutLines(err))
 	}
-	f, err := newReading(fsys).folder(".")
+	f, err := r.reading(fsys).folder(".")
 	if err != nil {
 		return Bundle{}, err
 	}
@@ -218,6 +243,9 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 		return Bundle{}, nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
 	at := path.Join(dir, file)
+	if sops.Encrypted(data) {
+		return Bundle{}, nil, &EncryptedFileError{File: at, Err: errEncryptedOptions}
+	}
 	def, warnings, err := fleetyaml.Parse(at, data, o.Strict)
 	if err != nil {
 		return Bundle{}, warnings, err
@@ -275,6 +303,9 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	if err := checkInside(file, def); err != nil {
 		return Bundle{}, err
 	}
+	if err := checkPlainValues(file, def); err != nil {
+		return Bundle{}, err
+	}
 	nameCharts(&def)
 	if err := f.mergeValues(file, &def); err != nil {
 		return Bundle{}, err
@@ -285,6 +316,9 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	}
 	b := Bundle{Name: name, Path: dir, Definition: def, Files: files, DefinitionFile: file}
 	if err := b.checkCharts(); err != nil {
+		return Bundle{}, err
+	}
+	if err := f.decryptFiles(&b); err != nil {
 		return Bundle{}, err
 	}
 	if len(b.Wanted()) > 0 || len(b.Unmet()) > 0 {
@@ -299,6 +333,9 @@ func (b Bundle) whole() (Bundle, error) {
 		return Bundle{}, err
 	}
 	if err := b.checkChartFiles(); err != nil {
+		return Bundle{}, err
+	}
+	if err := b.checkEncrypted(); err != nil {
 		return Bundle{}, err
 	}
 	b.Content = content(b)

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // mergeValues reads the values files that def names into the values they belong
@@ -42,6 +43,9 @@ func (f *folder) mergeInto(file string, helm *fleetyaml.Helm) error {
 	return nil
 }
 
+// sopsMetadata is the key of what sops says of a file.
+const sopsMetadata = "sops"
+
 // values are those of one file; size is what they stand for, in bytes.
 type values struct {
 	values map[string]any
@@ -56,9 +60,23 @@ func (f *folder) readValues(name string) (values, error) {
 		if err != nil {
 			return values{}, err
 		}
+		isEncrypted := sops.Encrypted(data)
+		if isEncrypted {
+			if err := f.decryptValues(name, data); err != nil {
+				return values{}, err
+			}
+		}
 		content, size, err := fleetyaml.Values(data)
 		if err != nil {
 			return values{}, inYAML(path.Join(f.root, name), err)
+		}
+		var known map[string]any
+		if isEncrypted {
+			delete(content, sopsMetadata)
+			known = f.secrets.Leaves
+		}
+		if place := marked(content, "values", known); place != "" {
+			return values{}, &EncryptedValueError{File: path.Join(f.root, name), Place: place}
 		}
 		read = values{content, int64(size)}
 		f.values[name] = read

@@ -26,7 +26,7 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 		return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
 	}
 	if spec.Read != nil {
-		result, err := bundle.Read(files, *spec.Read)
+		result, err := s.reader.Read(files, *spec.Read)
 		if err != nil {
 			return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
 		}
@@ -36,7 +36,7 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	if err != nil {
 		return bundle.Result{}, fmt.Errorf("reading the options of bundle %s: %w", spec.Definition.Name, err)
 	}
-	made, err := bundle.New(spec.Definition.Name, files, options)
+	made, err := s.reader.New(spec.Definition.Name, files, options)
 	if err != nil {
 		return bundle.Result{}, fmt.Errorf("making bundle %s of %s: %w", spec.Definition.Name, spec.where(), err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // Ref names a branch or a revision of a repository; the zero value is its HEAD.
@@ -49,6 +50,7 @@ type Store struct {
 	git     Git
 	charts  Charts
 	public  Charts // Without credentials.
+	reader  bundle.Reader
 	reading singleflight.Group
 
 	mu      sync.RWMutex
@@ -60,6 +62,12 @@ type Store struct {
 // and public when no charts are fetched; public fetches without credentials.
 func New(git Git, charts, public Charts) *Store {
 	return &Store{git: git, charts: charts, public: public, read: make(map[string]bundle.Result), bundles: make(map[string]*bundle.Bundle)}
+}
+
+// WithKeys makes the Store decrypt what sops has encrypted. It returns the Store.
+func (s *Store) WithKeys(keys *sops.Decrypter) *Store {
+	s.reader.Keys = keys
+	return s
 }
 
 // Generate makes all bundles of a Spec, in the order of bundle.Read, and says

@@ -1,0 +1,274 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
+)
+
+// Secrets are what was decrypted of a bundle. They are kept in memory only: Files and
+// Definition have the encrypted texts, and so have digests, plans and states.
+type Secrets struct {
+	// Files are decrypted files by name.
+	Files map[string][]byte
+	// Leaves are decrypted values by the encrypted text that stands for them in values.
+	Leaves map[string]any
+	// Texts are all decrypted values, to be kept out of messages.
+	Texts []string
+}
+
+// String keeps secrets out of what is printed by mistake.
+func (*Secrets) String() string { return "(sensitive value)" }
+
+// GoString does the same.
+func (s *Secrets) GoString() string { return s.String() }
+
+// HasSecrets reports whether anything in the bundle was decrypted.
+func (b *Bundle) HasSecrets() bool { return b != nil && b.Secrets != nil }
+
+// Mask replaces what was decrypted of the bundle in a text.
+func (b *Bundle) Mask(text string) string {
+	if !b.HasSecrets() {
+		return text
+	}
+	return sops.Mask(text, b.Secrets.Texts)
+}
+
+// MaskError words an error without what was decrypted of the bundle.
+func (b *Bundle) MaskError(err error) error {
+	if err == nil || !b.HasSecrets() {
+		return err
+	}
+	if text := b.Mask(err.Error()); text != err.Error() {
+		return &maskedError{text: text, err: err}
+	}
+	return err
+}
+
+// maskedError has the type of its cause and another text.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.err }
+
+// PlainFiles are Files with the decrypted ones in their places. Only renderings use them.
+func (b *Bundle) PlainFiles() []File {
+	if !b.HasSecrets() || len(b.Secrets.Files) == 0 {
+		return b.Files
+	}
+	files := slices.Clone(b.Files)
+	for i, file := range files {
+		if plain, ok := b.Secrets.Files[file.Name]; ok {
+			files[i].Content = plain
+		}
+	}
+	return files
+}
+
+// PlainValues are values with the decrypted ones in the places of what stands for them. It
+// changes nothing in values. Only renderings use them.
+func (b *Bundle) PlainValues(values map[string]any) map[string]any {
+	if !b.HasSecrets() || len(b.Secrets.Leaves) == 0 {
+		return values
+	}
+	plain, _ := b.Secrets.resolve(values).(map[string]any)
+	return plain
+}
+
+func (s *Secrets) resolve(value any) any {
+	switch value := value.(type) {
+	case string:
+		if plain, ok := s.Leaves[value]; ok {
+			return plain
+		}
+	case map[string]any:
+		plain := make(map[string]any, len(value))
+		for key, item := range value {
+			plain[key] = s.resolve(item)
+		}
+		return plain
+	case []any:
+		plain := make([]any, 0, len(value))
+		for _, item := range value {
+			item = s.resolve(item)
+			if _, isComment := item.(sops.Comment); !isComment {
+				plain = append(plain, item)
+			}
+		}
+		return plain
+	}
+	return value
+}
+
+// EncryptedFileError says that a file which sops has encrypted cannot be used.
+type EncryptedFileError struct {
+	// File is its path in the source.
+	File string
+	// Err is one of package sops, or says why such a file is not decrypted.
+	Err error
+}
+
+// Error names the file.
+func (e *EncryptedFileError) Error() string {
+	return fmt.Sprintf("decrypting %s: %v", e.File, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *EncryptedFileError) Unwrap() error { return e.Err }
+
+// EncryptedValueError says that values have an encrypted text, in a place where none is
+// decrypted.
+type EncryptedValueError struct {
+	// File is that of the values, "" if there is none.
+	File string
+	// Place is the option, such as helm.values.database.password.
+	Place string
+}
+
+// Error names the place.
+func (e *EncryptedValueError) Error() string {
+	return inFile(e.File, fmt.Sprintf("%s has a value that sops has encrypted, in a place where it is not decrypted; "+
+		"let sops encrypt the file as a whole, and name the file in helm.valuesFiles", e.Place))
+}
+
+var (
+	errEncryptedOptions  = errors.New("the file with the options of a bundle cannot be encrypted by sops; encrypt a file of values, and name that file in helm.valuesFiles")
+	errEncryptedChart    = errors.New("the file is encrypted by sops and part of a chart, which is not decrypted; name values files in helm.valuesFiles, and files that are not deployed in a .fleetignore")
+	errEncryptedTemplate = errors.New("the file is encrypted by sops and a template, which is not decrypted")
+	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; name files that are not deployed in a .fleetignore")
+)
+
+// templatesPrefix begins the names of templates beside manifests.
+const templatesPrefix = "templates/"
+
+// decryptValues opens a values file. What stands for the values stays in it.
+func (f *folder) decryptValues(name string, data []byte) error {
+	opened, err := f.keys.Open(data)
+	if err != nil {
+		return &EncryptedFileError{File: path.Join(f.root, name), Err: err}
+	}
+	f.learn(opened)
+	maps.Copy(f.secrets.Leaves, opened.Leaves)
+	return nil
+}
+
+func (f *folder) learn(opened *sops.Opened) {
+	if f.secrets == nil {
+		f.secrets = &Secrets{Files: map[string][]byte{}, Leaves: map[string]any{}}
+	}
+	f.secrets.Texts = append(f.secrets.Texts, opened.Texts...)
+}
+
+// decryptFiles opens all files of the bundle that can be: manifests, and what overlays and
+// kustomizations have.
+func (f *folder) decryptFiles(b *Bundle) error {
+	for _, file := range b.Files {
+		if !sops.Encrypted(file.Content) || b.notDecrypted(file.Name) != nil || !isManifest(file.Name) {
+			continue
+		}
+		opened, err := f.keys.Open(file.Content)
+		if err != nil {
+			return &EncryptedFileError{File: path.Join(f.root, file.Name), Err: err}
+		}
+		f.learn(opened)
+		f.secrets.Files[file.Name] = opened.Plain
+	}
+	b.Secrets = f.secrets
+	return nil
+}
+
+// notDecrypted says why a file must not be encrypted, nil if it may be.
+func (b Bundle) notDecrypted(name string) error {
+	isChart := false
+	for _, chart := range b.charts() {
+		dir, found := b.directoryOf(chart)
+		isChart = isChart || found
+		if found && (dir == "." || name == dir || strings.HasPrefix(name, dir+"/")) {
+			return errEncryptedChart
+		}
+	}
+	switch {
+	case !isChart && strings.HasPrefix(name, templatesPrefix):
+		return errEncryptedTemplate
+	case !isManifest(name) && b.hasKustomization():
+		return errEncryptedFormat
+	}
+	return nil
+}
+
+func (b Bundle) hasKustomization() bool {
+	return slices.ContainsFunc(b.Files, func(file File) bool {
+		return slices.Contains(KustomizationFiles(), path.Base(file.Name))
+	})
+}
+
+// checkEncrypted refuses encrypted files that would be deployed as they are.
+func (b Bundle) checkEncrypted() error {
+	for _, file := range b.Files {
+		if b.Secrets != nil && b.Secrets.Files[file.Name] != nil || !sops.Encrypted(file.Content) {
+			continue
+		}
+		if reason := b.notDecrypted(file.Name); reason != nil {
+			return &EncryptedFileError{File: path.Join(b.Path, file.Name), Err: reason}
+		}
+	}
+	return nil
+}
+
+// checkPlainValues refuses encrypted texts in the options of a bundle: they could be meant to
+// stand for values of an encrypted file.
+func checkPlainValues(file string, def fleetyaml.Definition) error {
+	all := []fleetyaml.Options{def.Options}
+	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
+		all = append(all, customization.Options)
+	}
+	for _, options := range all {
+		if options.Helm == nil {
+			continue
+		}
+		if place := marked(options.Helm.Values, "helm.values", nil); place != "" {
+			return &EncryptedValueError{File: file, Place: place}
+		}
+		for _, key := range slices.Sorted(maps.Keys(options.Helm.TemplateValues)) {
+			if sops.Marked(options.Helm.TemplateValues[key]) {
+				return &EncryptedValueError{File: file, Place: "helm.templateValues." + key}
+			}
+		}
+	}
+	return nil
+}
+
+// marked returns where an encrypted text stands that is not known, "" if there is none.
+func marked(value any, place string, known map[string]any) string {
+	switch value := value.(type) {
+	case string:
+		if _, ok := known[value]; !ok && sops.Marked(value) {
+			return place
+		}
+	case []any:
+		for i, item := range value {
+			if found := marked(item, fmt.Sprintf("%s[%d]", place, i), known); found != "" {
+				return found
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if sops.Marked(key) {
+				return place
+			}
+			if found := marked(value[key], place+"."+key, known); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
