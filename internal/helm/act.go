@@ -33,6 +33,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if err != nil {
 		return release.Written{}, err
 	}
+	op.redactor.mask = d.Bundle.Mask
 	if action != release.Keep && action != release.Adopt {
 		if d, err = c.withValuesFrom(ctx, op, d); err != nil {
 			return release.Written{}, err
@@ -64,6 +65,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	written, err := c.carryOut(ctx, op, action, d, revision, w)
 	if err != nil {
+		err = op.redactor.redact(err)
 		written.Content = op.records.content
 		c.namespaces.Delete(d.Namespace) // Its being gone can be the cause.
 	}
@@ -319,7 +321,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	if err != nil {
 		return release.Written{}, err
 	}
-	if len(d.ValuesFrom()) > 0 {
+	if len(d.ValuesFrom()) > 0 || d.Bundle.HasSecrets() {
 		manifest.HideContent(listed, d.Digest)
 	}
 	w.Mark.Revision = record.Version

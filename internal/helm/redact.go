@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,8 @@ import (
 type redactor struct {
 	mu     sync.Mutex
 	values map[string]bool
+	// mask hides what was decrypted of a bundle, nil if there is none.
+	mask func(text string) string
 }
 
 // redacted stands where a value was.
@@ -129,6 +132,9 @@ func (r *redactor) redact(err error) error {
 	for _, value := range values {
 		text = strings.ReplaceAll(text, value, redacted)
 	}
+	if r.mask != nil {
+		text = r.mask(text)
+	}
 	if text == err.Error() {
 		return err
 	}
@@ -195,6 +201,46 @@ func mask(object map[string]any) {
 	if _, applied := annotations[lastApplied]; applied {
 		annotations[lastApplied] = redacted
 	}
+}
+
+// MaskTexts answers a manifest whose texts and numbers went through mask. What names an
+// object stays.
+func MaskTexts(stream string, mask func(text string) string) (string, error) {
+	parsed, err := manifest.Parse([]byte(stream))
+	if err != nil {
+		return "", err
+	}
+	for _, object := range manifest.Flatten(parsed) {
+		name, namespace := object.GetName(), object.GetNamespace()
+		for _, field := range slices.Collect(maps.Keys(object.Object)) {
+			if field != "apiVersion" && field != "kind" {
+				object.Object[field] = maskTexts(object.Object[field], mask)
+			}
+		}
+		object.SetName(name)
+		object.SetNamespace(namespace)
+	}
+	return manifest.Join(parsed)
+}
+
+func maskTexts(value any, mask func(text string) string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			value[key] = maskTexts(item, mask)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = maskTexts(item, mask)
+		}
+	case string:
+		return mask(value)
+	case int64, float64:
+		if text := fmt.Sprint(value); mask(text) != text {
+			return mask(text)
+		}
+	}
+	return value
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

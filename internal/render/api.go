@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -27,13 +28,22 @@ type Charts struct {
 func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	key, ok := planKey(d)
 	if !ok {
-		return c.Sandbox.Plan(ctx, d)
+		return c.plan(ctx, d)
 	}
 	made, err := c.planned.get(ctx, key, func() (planned, error) {
-		rendering, err := c.Sandbox.Plan(ctx, d)
+		rendering, err := c.plan(ctx, d)
 		return planned{rendering}, err
 	})
 	return made.Rendering, err
+}
+
+// plan renders a deployment. Hashes of objects show nothing of what was decrypted.
+func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
+	rendering, err := c.Sandbox.Plan(ctx, d)
+	if d.Bundle.HasSecrets() {
+		manifest.HideContent(rendering.Objects, d.Digest)
+	}
+	return rendering, err
 }
 
 // Template renders a deployment for a cluster of the given Kubernetes version,

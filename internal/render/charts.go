@@ -20,6 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -65,6 +66,11 @@ func styleOf(d target.Deployment) (Style, error) {
 
 // Load returns the chart of a deployment, a copy that the caller may change.
 func (l *Loader) Load(d target.Deployment) (*helmchart.Chart, Style, error) {
+	loaded, style, err := l.load(d)
+	return loaded, style, d.Bundle.MaskError(err)
+}
+
+func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
 	made, err := styleOf(d)
 	if err != nil {
 		return nil, made, err
@@ -87,8 +93,27 @@ func (l *Loader) Load(d target.Deployment) (*helmchart.Chart, Style, error) {
 	if err != nil {
 		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
+	if err := refuseEncrypted(read); err != nil {
+		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
 	l.charts.Store(key, read)
 	return CopyChart(read), made, nil
+}
+
+// refuseEncrypted looks for files that sops has encrypted, which would be deployed as they
+// are. Those of charts that are not packed were refused when their bundle was read.
+func refuseEncrypted(c *helmchart.Chart) error {
+	for _, file := range c.Raw {
+		if sops.Encrypted(file.Data) {
+			return fmt.Errorf("its file %s is encrypted by sops, and files of a chart are not decrypted", file.Name)
+		}
+	}
+	for _, child := range c.Dependencies() {
+		if err := refuseEncrypted(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CopyChart copies what Helm and templates can change of a chart while it renders:
@@ -128,7 +153,7 @@ func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.Buf
 	case s.Kustomize:
 		return generatedChart(d.Bundle, content)
 	}
-	files, err := overlay(d.Bundle.Files, overlays(d))
+	files, err := overlay(d.Bundle.PlainFiles(), overlays(d))
 	if err != nil {
 		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}

@@ -27,7 +27,7 @@ type mentions struct {
 // some version of Kubernetes.
 func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
 	found, err := c.mentions(d)
-	return found.capabilities || valueMentions(d.HelmOptions().Values), err
+	return found.capabilities || valueMentions(d.Bundle.PlainValues(d.HelmOptions().Values)), err
 }
 
 // BringsKinds says whether a deployment could change what its cluster can do.
@@ -54,7 +54,7 @@ func (c *Charts) mentions(d target.Deployment) (mentions, error) {
 	var found mentions
 	found.read(loaded)
 	if made.Kustomize {
-		found.readFiles(d.Bundle.Files)
+		found.readFiles(d.Bundle.PlainFiles())
 	}
 	c.mentioned.Store(key, found)
 	return found, nil

@@ -2,9 +2,9 @@ package render
 
 import "github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 
-// Values are the values of a deployment, a copy that Helm may change.
+// Values are the values of a deployment, decrypted, a copy that Helm may change.
 func Values(d target.Deployment) map[string]any {
-	return copyValues(d.HelmOptions().Values)
+	return copyValues(d.Bundle.PlainValues(d.HelmOptions().Values))
 }
 
 func copyValues(values map[string]any) map[string]any {

@@ -50,7 +50,7 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err != nil {
 		return release.Rendering{}, err
 	}
-	return result.Rendering, result.Failure.Err()
+	return result.Rendering, result.Failure.masked(d).Err()
 }
 
 // Template is that of render.Sandbox.
@@ -61,7 +61,7 @@ func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion 
 	if err := c.render(ctx, Template, d, request, &result, nil); err != nil {
 		return "", "", err
 	}
-	return result.Objects, result.Hooks, result.Failure.Err()
+	return result.Objects, result.Hooks, result.Failure.masked(d).Err()
 }
 
 // Apply is that of render.Sandbox.
@@ -72,7 +72,7 @@ func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render
 	if err := c.render(ctx, Apply, d, request, &result, lookup); err != nil {
 		return render.Files{}, err
 	}
-	return result.Files, result.Failure.Err()
+	return result.Files, result.Failure.masked(d).Err()
 }
 
 // Evaluate is that of target.Evaluator.
@@ -92,7 +92,7 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
 	asked := questions{deployment: d, lookup: lookup}
 	if err := c.pool.Call(ctx, method, request, result, asked.answer); err != nil {
-		return fmt.Errorf("rendering %s: %w", describe(d), explain(err))
+		return d.Bundle.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err)))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ type questions struct {
 func (q *questions) answer(ctx context.Context, kind string, question []byte) ([]byte, error) {
 	switch {
 	case kind == AskFiles:
-		return worker.Marshal(q.deployment.Bundle.Files)
+		return worker.Marshal(q.deployment.Bundle.PlainFiles())
 	case kind == AskLookup && q.lookup != nil:
 		return q.lookUp(ctx, question)
 	}

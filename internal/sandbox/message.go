@@ -46,6 +46,11 @@ func newRequest(d target.Deployment) Request {
 	of := d.Bundle
 	d.Bundle = &bundle.Bundle{Name: of.Name, Path: of.Path, Content: of.Content}
 	d.Cluster, d.Partitions = "", nil // Equal input is rendered alike.
+	if of.HasSecrets() && d.Options.Helm != nil {
+		helm := *d.Options.Helm
+		helm.Values = of.PlainValues(helm.Values)
+		d.Options.Helm = &helm
+	}
 	return Request{Deployment: d}
 }
 
@@ -76,6 +81,15 @@ func FailureOf(err error) *Failure {
 		return nil
 	}
 	return &Failure{Text: err.Error()}
+}
+
+// masked is the failure without what was decrypted of the bundle: templates, and those who
+// read what they give, quote values.
+func (f *Failure) masked(d target.Deployment) *Failure {
+	if f == nil {
+		return nil
+	}
+	return &Failure{Text: d.Bundle.Mask(f.Text)}
 }
 
 // Err returns nil if there is no failure.
