@@ -20,6 +20,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -42,6 +43,7 @@ type settings struct {
 	credentialsUnknown bool
 	registries         map[string]chart.Registry
 	registriesUnknown  bool
+	keys               sops.Keys
 }
 
 // fleet is what one configured provider works with. Clients are made when they
@@ -94,10 +96,14 @@ func newFleet(s settings) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := sops.New(s.keys)
+	if err != nil {
+		return nil, err
+	}
 	templates := sandbox.New(s.renderTimeout)
 	f := &fleet{settings: s, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
-	f.source = source.New(f.git, fetcher, public)
+	f.source = source.New(f.git, fetcher, public).WithKeys(keys)
 	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
 	return f, nil
 }

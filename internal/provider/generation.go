@@ -12,6 +12,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -101,14 +102,15 @@ func (f *fleet) plan(ctx context.Context, g generation, stored string, diags *di
 	return generated{bundles: bundlesOf(elements), commit: commit, pinned: pinned, changed: changed}
 }
 
-// needsUnknown says whether something could not be fetched because the credentials for
-// it are not known yet.
+// needsUnknown says whether something could not be fetched, or decrypted, because the
+// credentials for it are not known yet.
 func needsUnknown(err error) bool {
 	var (
 		repository *git.UnknownCredentialsError
 		registry   *chart.UnknownRegistryError
+		keys       *sops.UnknownKeysError
 	)
-	return errors.As(err, &repository) || errors.As(err, &registry)
+	return errors.As(err, &repository) || errors.As(err, &registry) || errors.As(err, &keys)
 }
 
 // settle makes known what the plan of the bundles left open. What the plan knew

@@ -86,6 +86,16 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest one that fits is used; credentials are sent nowhere else.",
 				NestedObject: schema.NestedAttributeObject{Attributes: registryAttributes()},
 			},
+			"sops": schema.SingleNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "Keys for files that [SOPS](https://github.com/getsops/sops) has encrypted: values files named in `helm.valuesFiles`, and manifests. " +
+					"They are decrypted in memory only. No other keys are used: no environment variable, no file of the home folder, no gpg, no service of a cloud. " +
+					"An encrypted file that no key decrypts is an error. See the guide on security.",
+				Attributes: map[string]schema.Attribute{
+					"age_keys": sopsKeys("age identities, such as `AGE-SECRET-KEY-1...`, or files of them as a whole."),
+					"pgp_keys": sopsKeys("OpenPGP private keys without a passphrase, armored, as `gpg --export-secret-keys --armor` writes them."),
+				},
+			},
 			"parallelism": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16. A deployment that only waits until its " +
@@ -134,6 +144,10 @@ func providerText(description string) schema.StringAttribute {
 
 func providerSecret(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+}
+
+func sopsKeys(description string) schema.ListAttribute {
+	return schema.ListAttribute{Optional: true, Sensitive: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
 func clusterAttributes() map[string]schema.Attribute {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -14,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -25,6 +27,7 @@ type providerModel struct {
 	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
 	Git           types.Map    `tfsdk:"git"`
 	Registries    types.Map    `tfsdk:"registries"`
+	SOPS          types.Object `tfsdk:"sops"`
 	Parallelism   types.Int64  `tfsdk:"parallelism"`
 	RenderTimeout types.String `tfsdk:"render_timeout"`
 	OnUnreachable types.String `tfsdk:"on_unreachable"`
@@ -105,6 +108,11 @@ type registryModel struct {
 	PlainHTTP types.Bool   `tfsdk:"plain_http"`
 }
 
+type sopsModel struct {
+	AgeKeys types.List `tfsdk:"age_keys"`
+	PGPKeys types.List `tfsdk:"pgp_keys"`
+}
+
 // fleet leaves Terraform: it turns the configuration into plain settings and
 // keeps track of what is unknown. It dials nothing.
 func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
@@ -144,10 +152,15 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	plain.credentialsUnknown, plain.registriesUnknown = m.Git.IsUnknown(), m.Registries.IsUnknown()
 	plain.credentials = credentialsOf(ctx, m.Git, &diags)
 	plain.registries = registriesOf(ctx, m.Registries, &diags)
+	plain.keys = keysOf(ctx, m.SOPS, &diags)
 	if diags.HasError() {
 		return nil, diags
 	}
 	configured, err := newFleet(plain)
+	if wrong, ok := errors.AsType[*sops.KeyError](err); ok {
+		diags.AddAttributeError(path.Root("sops").AtName(wrong.Kind+"_keys").AtListIndex(wrong.Index), "Invalid key for sops", sentence(err))
+		return configured, diags
+	}
 	if err != nil {
 		diags.AddAttributeError(path.Root("registries"), "Invalid registries", sentence(err))
 	}
@@ -335,4 +348,16 @@ func registriesOf(ctx context.Context, entries types.Map, diags *diag.Diagnostic
 		}
 	}
 	return found
+}
+
+func keysOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) sops.Keys {
+	if value.IsNull() {
+		return sops.Keys{}
+	}
+	if isUnknownInside(ctx, value) {
+		return sops.Keys{Unknown: true}
+	}
+	var model sopsModel
+	diags.Append(as(ctx, value, &model)...)
+	return sops.Keys{Age: stringsOf(ctx, model.AgeKeys, diags), PGP: stringsOf(ctx, model.PGPKeys, diags)}
 }
