@@ -16,6 +16,11 @@ variable "registry_token" {
   sensitive = true
 }
 
+variable "age_key" {
+  type      = string
+  sensitive = true
+}
+
 provider "fleet" {
   # Who owns the releases: one name per workspace that shares clusters.
   owner = "platform-prod"
@@ -51,4 +56,7 @@ provider "fleet" {
     "oci://ghcr.io/acme"          = { username = "ci", password = var.registry_token }
     "https://charts.example.com/" = { username = "ci", password = var.registry_token, ca_bundle = file("charts-ca.pem") }
   }
+
+  # Keys for values files and manifests that sops has encrypted.
+  sops = { age_keys = [var.age_key] }
 }

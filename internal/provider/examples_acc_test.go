@@ -105,6 +105,10 @@ func TestAccScenarios(t *testing.T) {
 			dev:  data{"settings": {"values.yaml": "color: green\n"}, "app": {"color": "green"}},
 			prod: data{"settings": {"values.yaml": "color: red\n"}, "app": {"color": "red"}},
 		},
+		"encrypted": {
+			dev:  data{"app": {"color": "green"}},
+			prod: data{"app": {"color": "red"}},
+		},
 	}
 	folders, err := filepath.Glob("../../examples/scenarios/*")
 	if err != nil || len(folders) != len(tests) {
@@ -118,6 +122,8 @@ func TestAccScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.write(t, "test.auto.tfvars", fmt.Sprintf("kubeconfig = %q\ncontexts = { dev = %q, prod = %q }\n", env.Kubeconfig(), env.Contexts()[0], env.Contexts()[1]))
+			// Others do not know this variable.
+			w.env = append(w.env, "TF_VAR_age_key="+read(t, "../sops/testdata/age.txt"))
 			s := newSite(t, env)
 			s.namespace = "example-" + name
 			w.apply(t)
