@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -22,6 +23,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -34,6 +36,8 @@ type samples struct {
 	commit, dir             string
 	certificate, key        string
 	kubeconfig, kubeconfigs string
+	// encrypted is a manifest that both keys decrypt.
+	ageKey, pgpKey, encrypted string
 }
 
 func newSamples(t *testing.T) *samples {
@@ -50,6 +54,10 @@ func newSamples(t *testing.T) *samples {
 	s.kubeconfigs = "apiVersion: v1\nkind: Config\nclusters: [{name: x, cluster: {server: \"https://127.0.0.1:1\"}}]\nusers: [{name: x, user: {token: x}}]\n" +
 		"contexts: [{name: x, context: {cluster: x, user: x}}]\ncurrent-context: x\n"
 	s.kubeconfig = s.write(t, "kubeconfig", s.kubeconfigs)
+	ageKey, recipient := sopstest.Age(t)
+	pgpKey, public := sopstest.PGP(t)
+	s.ageKey, s.pgpKey = ageKey, pgpKey
+	s.encrypted = sopstest.File{Age: []string{recipient}, PGP: []*openpgp.Entity{public}}.Encrypt(t, manifest)
 	return s
 }
 
@@ -148,6 +156,7 @@ func (s *samples) access() map[string]any {
 			s.charts.RepositoryURL(): map[string]any{"username": "x", "password": "x", "ca_bundle": s.certificate},
 			"oci://charts.invalid/":  map[string]any{"token": "x", "insecure": true, "plain_http": true},
 		},
+		"sops": map[string]any{"age_keys": []any{s.ageKey}, "pgp_keys": []any{s.pgpKey}},
 	}
 }
 
@@ -209,8 +218,10 @@ func (s *samples) bundles(t *testing.T) []sample {
 	tailored.createOnly = true
 	local := of("bundle of files and its provider", map[string]any{"files": files})
 	local.shared, local.ofProvider, local.unknown = nil, true, nil
+	encrypted := of("encrypted bundle and its provider", map[string]any{"files": map[string]any{"cm.yaml": s.encrypted}})
+	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: `bundles["web"] digest`}}
 	return []sample{
-		of("bundle of files", options), tailored,
+		of("bundle of files", options), tailored, encrypted,
 		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
 		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one")}),
 		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two"}}),
