@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -196,5 +197,84 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 	if text := failed.Text; len(text) > 4<<10 || !strings.HasPrefix(text, "rendering the chart of bundle b") || !strings.HasSuffix(text, "unable to execute template") {
 		t.Errorf("the error has %d bytes: %s", len(text), text[:min(len(text), 4<<10)])
+	}
+}
+
+// Workers are given decrypted files and values, and what they say does not repeat them. The
+// deployment keeps the encrypted ones.
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+
+	const secret, leaf = "a-secret-value", "ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]"
+	secrets := &bundle.Secrets{
+		Files:  map[string][]byte{"secret.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + secret + "}\n")},
+		Leaves: map[string]any{leaf: secret}, Texts: []string{secret},
+	}
+	encrypted := func(d *target.Deployment) {
+		d.Bundle.Secrets, d.Digest = secrets, d.Bundle.Content // Equal digests are rendered once.
+		d.Options.Helm = &fleetyaml.Helm{Values: map[string]any{"word": leaf}}
+	}
+	client := newClient(t)
+	charts := &render.Charts{Sandbox: client}
+	chart := func(template string) target.Deployment {
+		return deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": template}, encrypted)
+	}
+	tests := map[string]struct {
+		d    target.Deployment
+		want string
+	}{
+		"values":    {chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {word: {{ .Values.word }}}\n"), "word: " + secret},
+		"manifests": {deployment(map[string]string{"secret.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
+		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [secret.yaml]\n", "secret.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			objects, _, err := charts.Template(t.Context(), tt.d, "v1.30.0")
+			if err != nil || !strings.Contains(objects, tt.want) {
+				t.Errorf("rendered %q, error %v, want %q", objects, err, tt.want)
+			}
+			planned, err := charts.Render(t.Context(), tt.d)
+			if err != nil || len(planned.Objects) != 1 {
+				t.Fatalf("planned %v, error %v", planned.Objects, err)
+			}
+			if got, want := planned.Objects[0].Hash, release.ShortHash([]byte(tt.d.Digest)); got != want {
+				t.Errorf("the hash of the object is %s, want %s of the deployment", got, want)
+			}
+			if diff := cmp.Diff(map[string]any{"word": leaf}, tt.d.Options.Helm.Values); diff != "" {
+				t.Errorf("values of the deployment (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for name, template := range map[string]string{"a failure": "{{ fail .Values.word }}", "no YAML": "a: b: {{ .Values.word }}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := chart(template)
+			_, planning := charts.Render(t.Context(), d)
+			_, _, templating := charts.Template(t.Context(), d, "v1.30.0")
+			_, applying := client.Apply(t.Context(), d, render.Revision{Number: 1}, nil)
+			for _, err := range []error{planning, templating, applying} {
+				if err != nil && strings.Contains(err.Error(), secret) {
+					t.Errorf("the error shows a value: %v", err)
+				}
+			}
+			if planning == nil || templating == nil {
+				t.Errorf("errors %v and %v", planning, templating)
+			}
+		})
+	}
+}
+
+// What is packed is looked at when it is unpacked.
+func TestEncryptedInCharts(t *testing.T) {
+	t.Parallel()
+
+	const encrypted = "word: x\nsops: {lastmodified: x, mac: 'ENC[AES256_GCM,x]'}\n"
+	d := deployment(map[string]string{"Chart.yaml": chartYAML, "values.yaml": encrypted, "templates/a.yaml": "a: b"}, nil)
+	_, err := (&render.Charts{Sandbox: newClient(t)}).Render(t.Context(), d)
+	if err == nil || !strings.Contains(err.Error(), "values.yaml is encrypted by sops") {
+		t.Errorf("error %v", err)
 	}
 }
