@@ -150,11 +150,23 @@ var (
 // templatesPrefix begins the names of templates beside manifests.
 const templatesPrefix = "templates/"
 
+// open decrypts a file of the bundle.
+func (f *folder) open(name string, content []byte) (*sops.Opened, error) {
+	if f.decrypted++; f.decrypted > maxEncrypted {
+		return nil, &CountError{What: "files that sops has encrypted", Limit: maxEncrypted}
+	}
+	opened, err := f.keys.Open(content)
+	if err != nil {
+		return nil, &EncryptedFileError{File: path.Join(f.root, name), Err: err}
+	}
+	return opened, nil
+}
+
 // decryptValues opens a values file. What stands for the values stays in it.
 func (f *folder) decryptValues(name string, data []byte) error {
-	opened, err := f.keys.Open(data)
+	opened, err := f.open(name, data)
 	if err != nil {
-		return &EncryptedFileError{File: path.Join(f.root, name), Err: err}
+		return err
 	}
 	f.learn(opened)
 	maps.Copy(f.secrets.Leaves, opened.Leaves)
@@ -175,9 +187,9 @@ func (f *folder) decryptFiles(b *Bundle) error {
 		if !sops.Encrypted(file.Content) || b.notDecrypted(file.Name) != nil || !isManifest(file.Name) {
 			continue
 		}
-		opened, err := f.keys.Open(file.Content)
+		opened, err := f.open(file.Name, file.Content)
 		if err != nil {
-			return &EncryptedFileError{File: path.Join(f.root, file.Name), Err: err}
+			return err
 		}
 		f.learn(opened)
 		f.secrets.Files[file.Name] = opened.Plain

@@ -207,3 +207,20 @@ func TestEncryptedFilesAdded(t *testing.T) {
 		t.Errorf("error %v, want an *EncryptedFileError", err)
 	}
 }
+
+// A source cannot have more decrypted than there is time for.
+func TestAttackManyEncryptedFiles(t *testing.T) {
+	t.Parallel()
+
+	encrypt, reader := encrypter(t)
+	secret := encrypt("a: b\n")
+	content := map[string]string{}
+	for i := range 1001 {
+		content[fmt.Sprintf("%d.yaml", i)] = secret
+	}
+	_, err := reader.Read(files(content), bundle.ReadOptions{})
+	var many *bundle.CountError
+	if !errors.As(err, &many) {
+		t.Errorf("error %v, want a *CountError", err)
+	}
+}

@@ -16,6 +16,9 @@ import (
 const (
 	// dataKeySize is how many bytes a data key has.
 	dataKeySize = 32
+	// maxFailed is how many master keys of a file may name a key that does not decrypt
+	// them. OpenPGP takes milliseconds for each.
+	maxFailed = 4
 	// maxConfigured bounds in bytes one configured key, with those that stand in it.
 	maxConfigured = 1 << 20
 	// shortestFingerprint is how many hexadecimal digits name an OpenPGP key.
@@ -132,8 +135,9 @@ func newPGPKey(entity *openpgp.Entity) (pgpKey, error) {
 // dataKey decrypts the key that the values of a file are encrypted with.
 func (d *Decrypter) dataKey(m metadata) ([]byte, error) {
 	var parts [][]byte
+	failed := 0
 	for _, g := range m.groups {
-		if part, ok := d.part(g); ok {
+		if part, ok := d.part(g, &failed); ok {
 			parts = append(parts, part)
 		}
 	}
@@ -158,32 +162,44 @@ func (d *Decrypter) dataKey(m metadata) ([]byte, error) {
 }
 
 // part decrypts what the keys of a group encrypt, with the first that fits. Only keys whose
-// recipients the file names are tried, so that a file cannot make work.
-func (d *Decrypter) part(g group) ([]byte, bool) {
-	for _, key := range g.Age {
-		identity, known := d.age[strings.TrimSpace(key.Recipient)]
-		if !known {
-			continue
+// recipients the file names are tried, and few in vain, so that a file cannot make work.
+func (d *Decrypter) part(g group, failed *int) ([]byte, bool) {
+	for _, try := range d.fitting(g) {
+		if *failed >= maxFailed {
+			return nil, false
 		}
-		opened, err := age.Decrypt(agearmor.NewReader(strings.NewReader(key.Encrypted)), identity)
-		if err != nil {
-			continue
-		}
-		if part, ok := read(opened); ok {
+		if part, ok := try(); ok {
 			return part, true
+		}
+		*failed++
+	}
+	return nil, false
+}
+
+// fitting are attempts to decrypt master keys of a group with keys of their names.
+func (d *Decrypter) fitting(g group) []func() ([]byte, bool) {
+	var attempts []func() ([]byte, bool)
+	for _, key := range g.Age {
+		if identity, known := d.age[strings.TrimSpace(key.Recipient)]; known {
+			attempts = append(attempts, func() ([]byte, bool) { return decryptAge(identity, key.Encrypted) })
 		}
 	}
 	for _, key := range g.PGP {
 		for _, own := range d.pgp {
-			if !own.isCalled(key.Fingerprint) {
-				continue
-			}
-			if part, ok := own.decrypt(key.Encrypted); ok {
-				return part, true
+			if own.isCalled(key.Fingerprint) {
+				attempts = append(attempts, func() ([]byte, bool) { return own.decrypt(key.Encrypted) })
 			}
 		}
 	}
-	return nil, false
+	return attempts
+}
+
+func decryptAge(identity age.Identity, message string) ([]byte, bool) {
+	opened, err := age.Decrypt(agearmor.NewReader(strings.NewReader(message)), identity)
+	if err != nil {
+		return nil, false
+	}
+	return read(opened)
 }
 
 func (k pgpKey) isCalled(fingerprint string) bool {

@@ -3,6 +3,7 @@ package sops
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"time"
 
@@ -12,10 +13,13 @@ import (
 const (
 	// maxKeys bounds the master keys of a file, and maxGroups its key groups.
 	maxKeys   = 100
-	maxGroups = 32
+	maxGroups = 8
 	// maxEncryptedKey bounds in bytes an encrypted data key, and maxRule a rule about keys.
 	maxEncryptedKey = 16 << 10
 	maxRule         = 1 << 10
+	// maxInstructions bounds a compiled rule, which runs for each key: a few characters can
+	// stand for thousands.
+	maxInstructions = 1000
 	// maxNamed is how many recipients an error names.
 	maxNamed = 10
 )
@@ -184,9 +188,9 @@ func newRule(s stored) (rule, error) {
 		if len(expression.text) > maxRule {
 			return rule{}, &TooLargeError{What: fmt.Sprintf("a regular expression of more than %d bytes", maxRule)}
 		}
-		compiled, err := regexp.Compile(expression.text)
+		compiled, err := compile(expression.text)
 		if err != nil {
-			return rule{}, &DamagedError{Reason: "its rule about keys is no regular expression"}
+			return rule{}, err
 		}
 		rules = append(rules, rule{compiled.MatchString, expression.encrypts})
 	}
@@ -197,4 +201,24 @@ func newRule(s stored) (rule, error) {
 		return rules[0], nil
 	}
 	return rule{}, &DamagedError{Reason: "it has more than one rule about keys"}
+}
+
+func compile(expression string) (*regexp.Regexp, error) {
+	none := &DamagedError{Reason: "its rule about keys is no regular expression"}
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, none
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, none
+	}
+	if len(program.Inst) > maxInstructions {
+		return nil, &TooLargeError{What: "a regular expression that takes too long"}
+	}
+	compiled, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, none
+	}
+	return compiled, nil
 }

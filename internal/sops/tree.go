@@ -24,6 +24,9 @@ var value = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]+),iv:([A-Z
 // onlyEncryptedStart begins a MAC over encrypted values alone (SOPS' sops.go).
 const onlyEncryptedStart = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
+// maxKeyBytes bounds the keys of a file, each of which is matched against its rule.
+const maxKeyBytes = 512 << 10
+
 // maxNonce bounds in bytes the nonce of a value; those of SOPS have 32.
 const maxNonce = 64
 
@@ -35,6 +38,8 @@ type walker struct {
 	onlyEncrypted bool
 	leaves        map[string]any
 	texts         []string
+	// keyBytes are those of all keys so far.
+	keyBytes int
 }
 
 func newWalker(m metadata, key []byte) (*walker, error) {
@@ -56,8 +61,11 @@ type place struct {
 	matched bool
 }
 
-func (w *walker) below(p place, key string) place {
-	return place{path: append(p.path[:len(p.path):len(p.path)], key), matched: p.matched || w.rule.matches(key)}
+func (w *walker) below(p place, key string) (place, error) {
+	if w.keyBytes += len(key); w.keyBytes > maxKeyBytes {
+		return place{}, &TooLargeError{What: fmt.Sprintf("keys of more than %d KiB", maxKeyBytes>>10)}
+	}
+	return place{path: append(p.path[:len(p.path):len(p.path)], key), matched: p.matched || w.rule.matches(key)}, nil
 }
 
 func (w *walker) document(document *yaml.Node) error {
@@ -73,7 +81,11 @@ func (w *walker) node(node *yaml.Node, p place) (keep bool, err error) {
 	switch node.Kind { //nolint:exhaustive // Others were refused.
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			keep, err := w.node(node.Content[i+1], w.below(p, node.Content[i].Value))
+			at, err := w.below(p, node.Content[i].Value)
+			if err != nil {
+				return false, err
+			}
+			keep, err := w.node(node.Content[i+1], at)
 			if err != nil {
 				return false, err
 			}
