@@ -34,6 +34,9 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		return release.Written{}, err
 	}
 	op.redactor.mask = d.Bundle.Mask
+	for _, text := range d.SecretTexts() {
+		op.redactor.learnText(text)
+	}
 	if action != release.Keep && action != release.Adopt {
 		if d, err = c.withValuesFrom(ctx, op, d); err != nil {
 			return release.Written{}, err
@@ -321,7 +324,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 	if err != nil {
 		return release.Written{}, err
 	}
-	if len(d.ValuesFrom()) > 0 || d.Bundle.HasSecrets() {
+	if d.HidesContent() {
 		manifest.HideContent(listed, d.Digest)
 	}
 	w.Mark.Revision = record.Version

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -16,9 +17,9 @@ import (
 
 // apply brings the clusters from what was before to plan and fills in what is
 // true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
+func (r *targetResource) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, plan, known.versions, diags)
+	wanted, reason := r.wanted(ctx, config, plan, known.versions, diags)
 	settings := plan.settings(diags)
 	if diags.HasError() {
 		return false

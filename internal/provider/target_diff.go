@@ -280,7 +280,7 @@ func reservations(preview *release.Preview, wanted target.Deployment, observed r
 		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: somebody else has made the release")
 	case !observed.Mark.Terms.OwnValues:
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: they were made with values from the cluster, or of encrypted files")
+		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: they were made with values from the cluster, write-only values or encrypted files")
 	case wanted.Bundle.HasSecrets():
 		preview.Listed = true
 		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: files of the bundle are encrypted")

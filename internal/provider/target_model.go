@@ -31,6 +31,10 @@ type targetModel struct {
 	PlanObjects        types.Bool     `tfsdk:"plan_objects"`
 	Drift              types.String   `tfsdk:"drift"`
 	Diff               types.String   `tfsdk:"diff"`
+	ValuesWriteOnly    types.Dynamic  `tfsdk:"values_wo"` // Null: the configuration alone has it.
+	ValuesVersions     types.Map      `tfsdk:"values_wo_version"`
+	FilesWriteOnly     types.Dynamic  `tfsdk:"files_wo"` // Null: the configuration alone has it.
+	FilesVersions      types.Map      `tfsdk:"files_wo_version"`
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`

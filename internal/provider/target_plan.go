@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -58,7 +59,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		known = readVersions(ctx, req.Private, &resp.Diagnostics)
 		r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
 	}
-	wanted, reason := r.wanted(ctx, &plan, known, &resp.Diagnostics)
+	wanted, reason := r.wanted(ctx, req.Config, &plan, known, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -111,7 +112,7 @@ func releasesOf(wanted []target.Deployment) map[string]string {
 
 // wanted is what the configuration asks for, given the known versions of objects
 // that values come from. reason says why that cannot be told yet, "" if it can.
-func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versions, diags *diag.Diagnostics) (wanted []target.Deployment, reason string) {
+func (r *targetResource) wanted(ctx context.Context, config tfsdk.Config, m *targetModel, known versions, diags *diag.Diagnostics) (wanted []target.Deployment, reason string) {
 	if m.Name.IsUnknown() || isUnknownInside(ctx, m.Targets) {
 		return nil, "the target's name or rules"
 	}
@@ -126,6 +127,10 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		return nil, "labels or other facts of cluster " + strings.Join(unknown, ", ")
 	}
 	bundles, reason := r.fleet.readBundles(ctx, "Target "+m.Name.ValueString(), m.Bundles, diags)
+	if reason != "" || diags.HasError() {
+		return nil, reason
+	}
+	writeOnly, reason := m.readWriteOnly(ctx, config, bundles, diags)
 	if reason != "" || diags.HasError() {
 		return nil, reason
 	}
@@ -151,6 +156,9 @@ func (r *targetResource) wanted(ctx context.Context, m *targetModel, known versi
 		}
 	}
 	addPlanFailures(diags, m.Name.ValueString(), failures)
+	for i, d := range result.Deployments {
+		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
+	}
 	known.pin(result.Deployments)
 	return result.Deployments, ""
 }

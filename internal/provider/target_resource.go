@@ -121,10 +121,14 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"diff": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "What a plan shows of a change beside the names of objects. `summary` (default): nothing more. `rendered`: a warning with a unified diff of the rendered objects " +
-					"of each deployment that changes, equal ones of several clusters once. Values of Secrets are masked, and so is everything in deployments whose values come from the cluster; " +
+					"of each deployment that changes, equal ones of several clusters once. Values of Secrets are masked, and so is everything in deployments whose values come from the cluster or are write-only; " +
 					"the value of a sensitive variable can show through another object, such as a ConfigMap. Another setting deploys nothing.",
 				Validators: []validator.String{stringvalidator.OneOf(diffSummary, diffRendered)},
 			},
+			"values_wo":         valuesWriteOnlyAttribute(),
+			"values_wo_version": writeOnlyVersionAttribute("values_wo"),
+			"files_wo":          filesWriteOnlyAttribute(),
+			"files_wo_version":  writeOnlyVersionAttribute("files_wo"),
 			"id": schema.StringAttribute{
 				Computed:            true,
 				MarkdownDescription: "Random id of this target, with which it marks its releases.",
@@ -147,7 +151,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Computed:    true,
 				ElementType: objectsType(),
 				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
-					"Secrets show a hash of the deployment instead. Unknown while planning where what a chart gives can differ by then; a warning says why, see [How to trust a plan](../guides/plans.md).",
+					"Secrets show a hash of the deployment instead, and so does each object of a deployment with `valuesFrom`, `values_wo` or `files_wo`. Unknown while planning where what a chart gives can differ by then; a warning says why, see [How to trust a plan](../guides/plans.md).",
 			},
 			"records": recordsAttribute(),
 			"summary": schema.StringAttribute{
@@ -203,7 +207,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 		plan.ID = before.ID
 	}
 	resp.Diagnostics.Append(clearCreateLeg(ctx, resp.Private)...)
-	begun := r.apply(ctx, &plan, before, remembered{create: left.instance == "", uids: left.uids}, resp.Private, &resp.Diagnostics)
+	begun := r.apply(ctx, req.Config, &plan, before, remembered{create: left.instance == "", uids: left.uids}, resp.Private, &resp.Diagnostics)
 	if !begun && left.instance != "" {
 		// What the replaced target left is in no other state.
 		plan.takeOver(left)
@@ -285,7 +289,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	known := readRemembered(ctx, req.Private, &resp.Diagnostics)
 	prior.looks = readLooks(ctx, req.Private, &resp.Diagnostics)
 	r.fleet.recall(ctx, req.Private, &resp.Diagnostics)
-	if r.apply(ctx, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
+	if r.apply(ctx, req.Config, &plan, &prior, known, resp.Private, &resp.Diagnostics) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 }

@@ -19,8 +19,8 @@ type Terms struct {
 	// ServiceAccount is who acts on the release, "" for the identity of the
 	// connection.
 	ServiceAccount string
-	// OwnValues says that no value came from the cluster and none was decrypted, so that
-	// what was rendered holds no other secrets than those of Secrets.
+	// OwnValues says that no value came from the cluster, was write-only or was decrypted, so
+	// that what was rendered holds no other secrets than those of Secrets.
 	OwnValues bool
 }
 
@@ -31,7 +31,7 @@ func TermsOf(d target.Deployment) Terms {
 		DeleteNamespace: d.Options.DeleteNamespace && !d.Options.KeepResources,
 		NamespaceKeys:   len(d.Options.NamespaceLabels)+len(d.Options.NamespaceAnnotations) > 0,
 		ServiceAccount:  d.Options.ServiceAccount,
-		OwnValues:       len(d.ValuesFrom()) == 0 && !d.Bundle.HasSecrets(),
+		OwnValues:       !d.HidesContent(),
 	}
 }
 

@@ -76,25 +76,19 @@ func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {
 		return nil, made, err
 	}
 	content := d.Bundle.ContentOf(d.Options.Helm)
+	if d.WriteOnly != nil && len(d.WriteOnly.Files) > 0 { // The key does not cover them.
+		read, err := read(d, made, content)
+		return read, made, err
+	}
 	key := chartKey{content: content, style: made, overlays: strings.Join(overlays(d), "\n")}
 	if kept, ok := l.charts.Load(key); ok {
 		if read, ok := kept.(*helmchart.Chart); ok {
 			return CopyChart(read), made, nil
 		}
 	}
-	files, err := makeChartFiles(d, made, content)
+	read, err := read(d, made, content)
 	if err != nil {
 		return nil, made, err
-	}
-	if err := chart.CheckPacked(files); err != nil {
-		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
-	}
-	read, err := loader.LoadFiles(files)
-	if err != nil {
-		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
-	}
-	if err := refuseEncrypted(read); err != nil {
-		return nil, made, &ChartError{Bundle: d.Bundle.Name, Err: err}
 	}
 	l.charts.Store(key, read)
 	return CopyChart(read), made, nil
@@ -114,6 +108,25 @@ func refuseEncrypted(c *helmchart.Chart) error {
 		}
 	}
 	return nil
+}
+
+// read makes the chart of a deployment. content is what its version is made from.
+func read(d target.Deployment, made Style, content string) (*helmchart.Chart, error) {
+	files, err := makeChartFiles(d, made, content)
+	if err != nil {
+		return nil, err
+	}
+	if err := chart.CheckPacked(files); err != nil {
+		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
+	loaded, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
+	if err := refuseEncrypted(loaded); err != nil {
+		return nil, &ChartError{Bundle: d.Bundle.Name, Err: err}
+	}
+	return loaded, nil
 }
 
 // CopyChart copies what Helm and templates can change of a chart while it renders:
@@ -147,6 +160,9 @@ func CopyChart(original *helmchart.Chart) *helmchart.Chart {
 }
 
 func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.BufferedFile, error) {
+	if err := checkWriteOnlyStyle(d, s); err != nil {
+		return nil, err
+	}
 	switch {
 	case s.Helm:
 		return chartAt(d.Bundle, s.ChartDir)
@@ -157,7 +173,12 @@ func makeChartFiles(d target.Deployment, s Style, content string) ([]*loader.Buf
 	if err != nil {
 		return nil, &OverlayError{Bundle: d.Bundle.Name, Err: err}
 	}
-	return rawChart(d.Bundle, files, content)
+	made, err := rawChart(d.Bundle, files, content)
+	if err != nil {
+		return nil, err
+	}
+	added, err := writeOnlyFiles(d, files)
+	return append(made, added...), err
 }
 
 func overlays(d target.Deployment) []string {

@@ -88,9 +88,9 @@ func (p planned) size() int {
 }
 
 // planKey names everything that the rendering of a plan depends on. Values that come from the
-// cluster are not known before.
+// cluster are not known before, and the digest does not cover write-only ones.
 func planKey(d target.Deployment) (key string, ok bool) {
-	if d.Digest == "" || len(d.ValuesFrom()) > 0 {
+	if d.Digest == "" || d.LacksContent() {
 		return "", false
 	}
 	parts := []string{d.Digest, d.Namespace, d.Release}

@@ -41,6 +41,7 @@ func (c *Charts) mentions(d target.Deployment) (mentions, error) {
 	if err != nil {
 		return mentions{}, err
 	}
+	d.WriteOnly = nil // What is found is kept for all deployments of the chart.
 	key := chartKey{content: d.Bundle.ContentOf(d.Options.Helm), style: made, overlays: strings.Join(overlays(d), "\n")}
 	if kept, ok := c.mentioned.Load(key); ok {
 		if found, ok := kept.(mentions); ok {

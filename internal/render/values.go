@@ -1,10 +1,18 @@
 package render
 
-import "github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
 
-// Values are the values of a deployment, decrypted, a copy that Helm may change.
+// Values are the values of a deployment, decrypted, a copy that Helm may change. Write-only
+// values are merged last: they win over values from the cluster, too.
 func Values(d target.Deployment) map[string]any {
-	return copyValues(d.Bundle.PlainValues(d.HelmOptions().Values))
+	values := d.Bundle.PlainValues(d.HelmOptions().Values)
+	if d.WriteOnly != nil {
+		values = fleetyaml.MergeValues(values, d.WriteOnly.Values)
+	}
+	return copyValues(values)
 }
 
 func copyValues(values map[string]any) map[string]any {

@@ -47,6 +47,7 @@ func (c *Client) Close() error { return c.pool.Close() }
 
 // Plan is that of render.Sandbox.
 func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
+	d = d.WithoutContent() // No plan may depend on it.
 	var result Planned
 	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err != nil {
 		return release.Rendering{}, err

@@ -21,6 +21,9 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	if sources := d.ValuesFrom(); len(sources) > 0 {
 		return r.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
+	if d.WriteOnly != nil {
+		return r.described(d, doubt{cause: "it has write-only values or files"})
+	}
 	p := places(d)[0]
 	first, err := r.renderWith(d, p)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {

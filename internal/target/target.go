@@ -60,6 +60,8 @@ type Deployment struct {
 	// cluster has at that moment. Digest does not cover them: another version of the
 	// cluster is no reason to deploy.
 	Capabilities *Capabilities
+	// WriteOnly is nil where the configuration gives none. Digest covers its versions.
+	WriteOnly *WriteOnly
 	// Bundle is shared by all deployments of it and must not be changed.
 	Bundle *bundle.Bundle
 	// Paused deployments are planned but must not be written.

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// checkWriteOnlyStyle refuses write-only files for a bundle that would not deploy them.
+func checkWriteOnlyStyle(d target.Deployment, s Style) error {
+	if d.WriteOnly == nil || len(d.WriteOnly.Files) == 0 {
+		return nil
+	}
+	switch {
+	case s.Helm:
+		return writeOnlyError(d, errors.New("the bundle is a Helm chart, whose objects are its templates'; give the secrets by values_wo, or the manifests to another bundle"))
+	case s.Kustomize:
+		return writeOnlyError(d, errors.New("the bundle is a kustomization, which names its own files; give the manifests to another bundle"))
+	}
+	return nil
+}
+
+// writeOnlyFiles are the write-only files of a deployment for the chart of its manifests.
+// files are those of the bundle.
+func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.BufferedFile, error) {
+	if d.WriteOnly == nil {
+		return nil, nil
+	}
+	var made []*loader.BufferedFile
+	for _, file := range d.WriteOnly.Files {
+		switch {
+		case hasFile(files, file.Name) || hasFile(d.Bundle.Files, file.Name):
+			return nil, writeOnlyError(d, fmt.Errorf("%q is a file of the bundle already", file.Name))
+		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, overlaysDir), !isManifest(file.Name, files), file.Name == "Chart.yaml":
+			return nil, writeOnlyError(d, fmt.Errorf("%q is not deployed: manifests end in .yaml, .yml or .json, are not called fleet.yaml, and are not below %s, %s or a folder with a bundle or chart of its own",
+				file.Name, templatesDir, overlaysDir))
+		}
+		stream, err := rawManifest(file)
+		if err != nil { // A parser's error can quote the content.
+			return nil, writeOnlyError(d, fmt.Errorf("%q is no manifest of Kubernetes objects", file.Name))
+		}
+		made = slices.Concat(made, quoted(file.Name, stream))
+	}
+	return made, nil
+}
+
+func writeOnlyError(d target.Deployment, err error) error {
+	return &target.WriteOnlyError{Attribute: target.FilesAttribute, Bundle: d.Bundle.Name, Err: err}
+}
