@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,6 +37,10 @@ type secretive struct {
 
 	labels []string
 	word   string
+	// provider is the block of the provider, "" for that of the site and labels.
+	provider string
+	// template is added to that of the chart.
+	template string
 	// values and files are arguments of the target.
 	values, files, extra string
 }
@@ -55,7 +60,7 @@ func (s *secretive) password(value string) { s.env = append(s.env, "TF_VAR_passw
 
 func (s *secretive) write(t *testing.T) {
 	t.Helper()
-	s.configure(t, s.site.provider("", s.labels...), fmt.Sprintf(`
+	s.configure(t, cmp.Or(s.provider, s.site.provider("", s.labels...)), fmt.Sprintf(`
 variable "password" {
   type      = string
   ephemeral = true
@@ -65,11 +70,11 @@ resource "fleet_bundle" "app" {
   default_namespace = %q
   files = {
     "Chart.yaml"         = yamlencode({ apiVersion = "v2", name = "app", version = "1.0.0" })
-    "templates/app.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  key: {{ .Values.password | quote }}\n  word: {{ .Values.word | quote }}\n"
+    "templates/app.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  key: {{ .Values.password | quote }}\n  word: {{ .Values.word | quote }}\n%s"
   }
   helm = { values = yamlencode({ password = "unset", word = %q }) }
 }
-`, s.site.namespace, s.word), s.site.bundle("other", s.word),
+`, s.site.namespace, s.template, s.word), s.site.bundle("other", s.word),
 		target(strings.Join([]string{s.values, s.files, s.extra}, "\n  "), "fleet_bundle.app.bundles", "fleet_bundle.other.bundles"))
 }
 
@@ -77,7 +82,7 @@ resource "fleet_bundle" "app" {
 func (s *secretive) expectPlan(t *testing.T, want ...string) {
 	t.Helper()
 	s.write(t)
-	if diff := cmp.Diff(want, s.plannedChanges(t)); diff != "" {
+	if diff := gocmp.Diff(want, s.plannedChanges(t)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
 	s.expectSecrecy(t, s.run(t, "show", "-json", "tfplan"), s.run(t, "show", "tfplan"))
@@ -211,9 +216,11 @@ func TestAccWriteOnlyValues(t *testing.T) {
 			plan:   []string{"+ b/app", "+ b/other"}, password: []string{secondSecret, secondSecret},
 		},
 		{
-			name:   "values as YAML",
-			change: func(*testing.T) { s.values = strings.Replace(fmt.Sprintf(passwordVersion, 3), "{ password = var.password }", "yamlencode({ password = var.password })", 1) },
-			plan:   []string{"~ a/app", "~ b/app"}, password: []string{secondSecret, secondSecret},
+			name: "values as YAML",
+			change: func(*testing.T) {
+				s.values = strings.Replace(fmt.Sprintf(passwordVersion, 3), "{ password = var.password }", "yamlencode({ password = var.password })", 1)
+			},
+			plan: []string{"~ a/app", "~ b/app"}, password: []string{secondSecret, secondSecret},
 		},
 		{
 			name:   "removal deploys without the value",
@@ -245,4 +252,190 @@ func TestAccWriteOnlyValues(t *testing.T) {
 	for i := range 2 {
 		s.site.expectNothing(t, i)
 	}
+}
+
+// Errors of templates and API servers do not quote write-only values, and the apply that
+// takes up a failed one has the value.
+func TestAccWriteOnlyErrors(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ template, says string }{
+		"a template fails":           {`{{ fail .Values.password }}`, "(sensitive value)"},
+		"the API server refuses it":  {`---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: refused\n  labels:\n    key: {{ .Values.password | quote }}\n`, "(sensitive value)"},
+		"it is no YAML":              {`{{ .Values.password }}: [\n`, "app"},
+		"another part of the record": {`---\napiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Values.password | quote }}\n`, "(sensitive value)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSecretive(t)
+			s.template = row.template
+			s.write(t)
+			s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/app", row.says))
+			s.template = ""
+			s.write(t)
+			s.expectSecrecy(t, s.run(t, "apply", "-auto-approve", "-input=false"))
+			s.expectPassword(t, 0, firstSecret)
+			s.expectSecrecy(t, s.expectEmptyPlan(t))
+			s.run(t, "destroy", "-auto-approve")
+			s.site.expectNothing(t, 0)
+		})
+	}
+}
+
+const passwordFile = `files_wo = { other = { "secrets/db.yaml" = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  key: ${jsonencode(var.password)}\n" } }
+  files_wo_version = { other = %d }`
+
+// expectFile wants a value in the Secret of the write-only file.
+func (s *secretive) expectFile(t *testing.T, want string) {
+	t.Helper()
+	secret, err := s.site.client(t, 0).CoreV1().Secrets(s.site.namespace).Get(t.Context(), "db", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(secret.Data["key"]); got != want {
+		t.Errorf("the Secret has %q, want %q", got, want)
+	}
+}
+
+// A write-only manifest is deployed beside those of its bundle, and goes with its entry.
+func TestAccWriteOnlyFiles(t *testing.T) {
+	t.Parallel()
+	s := newSecretive(t)
+	s.values, s.files, s.extra = "", fmt.Sprintf(passwordFile, 1), "diff = \"rendered\""
+	s.expectPlan(t, "+ a/app", "+ a/other")
+	s.applyPlan(t)
+	s.expectFile(t, firstSecret)
+	var objects map[string]map[string]string
+	s.attribute(t, "objects", &objects)
+	hashes := map[string]bool{}
+	for _, hash := range objects["a/other"] {
+		hashes[hash] = true
+	}
+	if len(objects["a/other"]) != 2 || len(hashes) != 1 {
+		t.Errorf("objects show hashes of their content: %v", objects["a/other"])
+	}
+
+	s.word = "two"
+	s.expectPlan(t, "~ a/app", "~ a/other")
+	s.applyPlan(t)
+	s.expectFile(t, firstSecret)
+
+	s.password(secondSecret)
+	s.files = fmt.Sprintf(passwordFile, 2)
+	s.expectPlan(t, "~ a/other")
+	s.applyPlan(t)
+	s.expectFile(t, secondSecret)
+
+	s.files = ""
+	s.expectPlan(t, "~ a/other")
+	s.applyPlan(t)
+	if _, err := s.site.client(t, 0).CoreV1().Secrets(s.site.namespace).Get(t.Context(), "db", metav1.GetOptions{}); err == nil {
+		t.Error("the Secret is still there")
+	}
+	s.run(t, "destroy", "-auto-approve")
+	s.expectSecrecy(t)
+	s.site.expectNothing(t, 0)
+}
+
+// What is wrong with write-only input is an error of the plan, or of the apply before it
+// begins, and does not quote the input.
+func TestAccWriteOnlyInputIsChecked(t *testing.T) {
+	t.Parallel()
+	s := newSecretive(t)
+	for _, row := range []struct{ name, values, says string }{
+		{"a bundle that the target lacks", `values_wo = { ap = { a = var.password } }`, `Bundle ap: values_wo: the target has no such bundle; the bundles are app, other`},
+		{"no version", `values_wo = { app = { a = var.password } }`, "values_wo_version has no entry for the bundle"},
+		{"no values", `values_wo_version = { app = 1 }`, "values_wo has no entry for the bundle"},
+		{"values that are no map", "values_wo = { app = [var.password] }\n  values_wo_version = { app = 1 }", "neither an object nor a map"},
+		{"text that is no map", "values_wo = { app = \"- ${var.password}\" }\n  values_wo_version = { app = 1 }", "no map written as YAML or JSON"},
+		{"no object", "values_wo = var.password\n  values_wo_version = { app = 1 }", "It must be an object"},
+		{"null", "values_wo = { app = null }\n  values_wo_version = { app = 1 }", "neither an object nor a map"},
+		{"a path that leads out", "files_wo = { other = { \"../x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", "is no path within the bundle"},
+		{"a path of the bundle", "files_wo = { other = { \"m.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `"m.yaml" is a file of the bundle already`},
+		{"a file that is no manifest", "files_wo = { other = { \"x.txt\" = var.password } }\n  files_wo_version = { other = 1 }", `"x.txt" is not deployed`},
+		{"a template", "files_wo = { other = { \"templates/x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `"templates/x.yaml" is not deployed`},
+		{"a file of a chart", "files_wo = { app = { \"x.yaml\" = var.password } }\n  files_wo_version = { app = 1 }", "the bundle is a Helm chart"},
+		{"content that is no text", "files_wo = { other = { \"x.yaml\" = { a = var.password } } }\n  files_wo_version = { other = 1 }", "has no text as its content"},
+	} {
+		s.values = row.values
+		s.write(t)
+		output := s.fail(t, []string{"plan", "-input=false"}, row.says)
+		s.expectSecrecy(t, output)
+	}
+	s.values = "files_wo = { other = { \"x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }"
+	s.write(t)
+	s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, `"x.yaml" is no manifest of Kubernetes objects`))
+}
+
+// Who takes a release over, imports it or goes on from another machine deploys the value or
+// leaves it.
+func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSecretive(t)
+	s.values = ""
+	s.write(t)
+	s.apply(t)
+	s.expectPassword(t, 0, "unset")
+
+	taker := newSecretive(t)
+	taker.site, taker.extra = s.site, "take_ownership = true"
+	taker.provider = strings.Replace(s.site.provider("", on), fmt.Sprintf("owner = %q", s.site.namespace), `owner = "taker"`, 1)
+	taker.expectPlan(t, "+ a/app", "+ a/other")
+	taker.applyPlan(t)
+	taker.expectPassword(t, 0, firstSecret)
+	before := s.site.releases(t, 0)
+
+	taker.run(t, "state", "rm", "fleet_cluster_target.all")
+	taker.run(t, "import", "fleet_cluster_target.all", "all")
+	taker.expectPlan(t)
+	taker.applyPlan(t)
+	if diff := gocmp.Diff(before, s.site.releases(t, 0), gocmp.AllowUnexported(record{})); diff != "" {
+		t.Errorf("the import touched the releases (-before +after):\n%s", diff)
+	}
+
+	state, err := os.ReadFile(filepath.Join(taker.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newSecretive(t)
+	other.site, other.extra, other.provider = s.site, taker.extra, taker.provider
+	other.workspace.write(t, "terraform.tfstate", string(state))
+	other.write(t)
+	other.expectEmptyPlan(t)
+	other.word = "two"
+	other.expectPlan(t, "~ a/app", "~ a/other")
+	other.applyPlan(t)
+	other.expectPassword(t, 0, firstSecret)
+	other.run(t, "destroy", "-auto-approve")
+	other.expectSecrecy(t)
+	s.site.expectNothing(t, 0)
+}
+
+// Whoever plans needs no rights to write, and the plan of that identity is applied by
+// another one.
+func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
+	t.Parallel()
+	g, s := newGate(t, 1), newSecretive(t)
+	s.site, s.provider = g.site, g.provider("", on)
+	for i, step := range []struct {
+		password string
+		want     []string
+	}{
+		{firstSecret, []string{"+ a/app", "+ a/other"}},
+		{secondSecret, []string{"~ a/app"}},
+	} {
+		s.values = fmt.Sprintf(passwordVersion, i)
+		s.password(step.password)
+		g.become(t, "plan", role(t, "plan"))
+		g.record()
+		s.expectPlan(t, step.want...)
+		expectReads(t, 0, g.recorded())
+		// An ephemeral value can be another one by the time of the apply.
+		s.password(thirdSecret)
+		g.become(t, "apply", role(t, "apply"))
+		s.applyPlan(t)
+		s.expectPassword(t, 0, thirdSecret)
+	}
+	s.run(t, "destroy", "-auto-approve")
+	s.expectSecrecy(t)
+	g.expectNothing(t, 0)
 }

@@ -59,7 +59,7 @@ type WriteOnlyError struct {
 }
 
 func (e *WriteOnlyError) Error() string {
-	return fmt.Sprintf("%s of bundle %q: %v", e.Attribute, e.Bundle, e.Err)
+	return fmt.Sprintf("bundle %s: %s: %v", e.Bundle, e.Attribute, e.Err)
 }
 
 // Unwrap gives the cause.
