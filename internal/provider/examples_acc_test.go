@@ -109,6 +109,10 @@ func TestAccScenarios(t *testing.T) {
 			dev:  data{"app": {"color": "green"}},
 			prod: data{"app": {"color": "red"}},
 		},
+		"write-only": {
+			dev:  data{"app": {"length": "14"}, "settings": {"color": "green"}},
+			prod: data{"app": {"length": "14"}, "settings": {"color": "green"}},
+		},
 	}
 	folders, err := filepath.Glob("../../examples/scenarios/*")
 	if err != nil || len(folders) != len(tests) {

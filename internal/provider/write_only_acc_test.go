@@ -27,6 +27,8 @@ const (
 	firstSecret  = "correct horse&battery/staple"
 	secondSecret = "tr0ub4dor+and=three?more"
 	thirdSecret  = "seventeen%green elephants"
+	// namedSecret can name an object.
+	namedSecret = "velvet-octopus-parade"
 )
 
 // secretive is a configuration with a chart whose objects contain the password, a bundle of
@@ -146,7 +148,7 @@ func (s *secretive) expectSecrecy(t *testing.T, texts ...string) {
 		t.Error("there is no log: this test could not fail")
 	}
 	for name, text := range found {
-		for _, secret := range []string{firstSecret, secondSecret, thirdSecret} {
+		for _, secret := range []string{firstSecret, secondSecret, thirdSecret, namedSecret} {
 			for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), url.QueryEscape(secret), url.PathEscape(secret)} {
 				if at := strings.Index(text, form); at >= 0 {
 					t.Errorf("%s contains a secret: %.200s", name, text[max(0, at-100):])
@@ -438,4 +440,45 @@ func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 	s.run(t, "destroy", "-auto-approve")
 	s.expectSecrecy(t)
 	g.expectNothing(t, 0)
+}
+
+// A refusal that quotes a write-only value is masked too, and the next apply goes on.
+func TestAccWriteOnlyValuesOfARefusedObject(t *testing.T) {
+	t.Parallel()
+	s := newSecretive(t)
+	s.site.forbidPods(t, 0)
+	s.password(namedSecret)
+	s.template = `---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Values.password }}\nspec:\n  containers: [{name: c, image: registry.k8s.io/pause:3.10}]\n`
+	s.extra = "plan_objects = false"
+	s.write(t)
+	s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/app", "exceeded quota"))
+	s.template = ""
+	s.write(t)
+	s.expectSecrecy(t, s.run(t, "apply", "-auto-approve", "-input=false"))
+	s.expectPassword(t, 0, namedSecret)
+	s.expectSecrecy(t, s.expectEmptyPlan(t))
+	s.run(t, "destroy", "-auto-approve")
+	s.site.expectNothing(t, 0)
+}
+
+// What is not known while planning is deployed as it is known at apply.
+func TestAccUnknownWriteOnlyValues(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ input, values string }{
+		"a value":    {`"known later"`, `{ app = { password = terraform_data.secret.output } }`},
+		"a bundle":   {`{ password = "known later" }`, `{ app = terraform_data.secret.output }`},
+		"everything": {`{ app = { password = "known later" } }`, `terraform_data.secret.output`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSecretive(t)
+			s.values = "values_wo = " + row.values + "\n  values_wo_version = { app = 1 }"
+			s.provider = s.site.provider("", on) + "resource \"terraform_data\" \"secret\" {\n  input = " + row.input + "\n}\n"
+			s.expectPlan(t, "+ a/app", "+ a/other")
+			s.applyPlan(t)
+			s.expectPassword(t, 0, "known later")
+			s.run(t, "destroy", "-auto-approve")
+			s.site.expectNothing(t, 0)
+		})
+	}
 }
