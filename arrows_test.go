@@ -31,7 +31,7 @@ type room struct {
 
 // house is the plan that DESIGN.md draws. An arrow it does not name is not there.
 func house() map[string]room {
-	core := []string{"sops", "fleetyaml", "bundle", "target", "release", "status"}
+	core := []string{"diff", "sops", "fleetyaml", "bundle", "target", "release", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	props := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
@@ -61,10 +61,11 @@ func house() map[string]room {
 		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
 
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
-		"release":   {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
+		"release":   {code: []string{"diff", "fleetyaml", "bundle", "target"}, pure: true},
 		"target":    {code: []string{"fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
 		"bundle":    {code: []string{"fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {pure: true},
+		"diff":      {pure: true},
 		"sops":      {tests: []string{"sopstest"}, pure: true},
 
 		"worker": {pure: true},

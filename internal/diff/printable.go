@@ -1,0 +1,55 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Printable writes what a terminal or an editor acts on so that it can be read: control
+// characters but tabs and line breaks, escape sequences, marks of the direction of writing,
+// characters without width, and bytes that are no UTF-8.
+func Printable(text string) string {
+	if strings.IndexFunc(text, isActive) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var written strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&written, `\x%02x`, text[i])
+		case r == '\r':
+			written.WriteString(`\r`)
+		case r < utf8.RuneSelf && isActive(r):
+			fmt.Fprintf(&written, `\x%02x`, r)
+		case isActive(r):
+			fmt.Fprintf(&written, `\u%04x`, r)
+		default:
+			written.WriteRune(r)
+		}
+		i += size
+	}
+	return written.String()
+}
+
+func isActive(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u2028', '\u2029', '\u115f', '\u1160', '\u3164', '\uffa0': // Line breaks, and letters that show nothing.
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// LastLine returns the last line of a text that is not empty, to a length in bytes.
+func LastLine(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:])
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
