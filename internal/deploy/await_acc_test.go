@@ -50,7 +50,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{})
+	cluster := helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
 	unavailable := faulttest.Fault{Status: http.StatusServiceUnavailable}
 	proxy.Set(func(*http.Request) faulttest.Fault { return unavailable })
 	observed := release.Observed{Release: "db", Namespace: namespace, Revision: 1}

@@ -62,7 +62,7 @@ func genuineClusters(env *testenv.Env) deploy.Clusters {
 		if err != nil {
 			return nil, err
 		}
-		return genuine{Client: helm.New(client, client, charts, &helm.RecordCache{}), kube: client}, nil
+		return genuine{Client: helm.New(client, client, charts, &helm.RecordCache{}, nil), kube: client}, nil
 	}
 }
 

@@ -33,10 +33,16 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 	if err != nil {
 		return release.Written{}, err
 	}
-	op.redactor.mask = d.Bundle.Mask
+	op.masker.Publish(d.Release, d.Cluster)
 	for _, text := range d.SecretTexts() {
-		op.redactor.learnText(text)
+		op.masker.AddValues(text)
 	}
+	written, err := c.write(ctx, op, action, d, observed, w)
+	written.NotReady = op.masker.Error(written.NotReady)
+	return written, op.masker.Error(err)
+}
+
+func (c *Client) write(ctx context.Context, op *operation, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (written release.Written, err error) {
 	if action != release.Keep && action != release.Adopt {
 		if d, err = c.withValuesFrom(ctx, op, d); err != nil {
 			return release.Written{}, err
@@ -66,9 +72,8 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 			return release.Written{}, err
 		}
 	}
-	written, err := c.carryOut(ctx, op, action, d, revision, w)
+	written, err = c.carryOut(ctx, op, action, d, revision, w)
 	if err != nil {
-		err = op.redactor.redact(err)
 		written.Content = op.records.content
 		c.namespaces.Delete(d.Namespace) // Its being gone can be the cause.
 	}
@@ -134,7 +139,10 @@ func (c *Client) install(ctx context.Context, op *operation, d target.Deployment
 	install.TakeOwnership = takes || len(w.Former) > 0
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
-	install.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	install.PostRenderer = learning{masker: op.masker, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	for _, file := range loaded.CRDObjects() { // They can be of any kind.
+		learnManifest(op.masker, string(file.File.Data))
+	}
 	if len(loaded.CRDObjects()) > 0 {
 		defer c.forgetCapabilities()
 	}
@@ -217,7 +225,7 @@ func (c *Client) upgrade(ctx context.Context, op *operation, d target.Deployment
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = labelsOf(w.Mark)
-	upgrade.PostRenderer = learning{redactor: op.redactor, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	upgrade.PostRenderer = learning{masker: op.masker, next: definer{ctx: ctx, client: c, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
 	if !takes && len(w.Former) > 0 {
 		op.records.before = func() error { return op.client.refuseExisting(w, false) }
 	}
@@ -293,7 +301,7 @@ func (c *Client) chart(ctx context.Context, op *operation, d target.Deployment, 
 			Version: able.KubeVersion.Version, Major: able.KubeVersion.Major, Minor: able.KubeVersion.Minor, APIs: able.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
-	}, c.lookup, mapper)
+	}, c.learningLookup(op.masker), mapper)
 	op.records.rendered = made
 	return made.Rendered, err
 }
@@ -303,7 +311,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
 		err = o.client.waitErr
 	}
-	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.redactor.redact(o.client.requests.withCause(err)))
+	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.client.requests.withCause(err))
 	if d.Capabilities == nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (o *onCluster) newClient() *helm.Client {
 	if err != nil {
 		o.Fatal(err)
 	}
-	return helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{})
+	return helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
 }
 
 func (o *onCluster) makeNamespace(name string) {

@@ -40,7 +40,7 @@ func TestCapabilitiesOfAQuestionThatWasGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := New(genericclioptions.NewTestConfigFlags().WithDiscoveryClient(memory.NewMemCacheClient(found)), nil, nil, nil)
+	client := New(genericclioptions.NewTestConfigFlags().WithDiscoveryClient(memory.NewMemCacheClient(found)), nil, nil, nil, nil)
 	if _, err := client.Capabilities(ctx); err == nil {
 		t.Error("a question that was given up has an answer")
 	}

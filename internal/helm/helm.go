@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
@@ -73,6 +74,8 @@ type Client struct {
 	objects Objects
 	charts  *render.Charts
 	cache   *RecordCache
+	// masker hides what the provider knows.
+	masker *diff.Masker
 
 	// asking is held by whoever asks the cluster for its capabilities. It can take its time
 	// to answer, and who waits for another's question can give up.
@@ -92,11 +95,12 @@ type Client struct {
 	making     singleflight.Group
 }
 
-// New makes a client of a cluster's connection. It dials nothing.
-func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache) *Client {
+// New makes a client of a cluster's connection. It dials nothing. Errors of its operations have
+// no value that masker hides, and none of a Secret that an operation writes or reads.
+func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker) *Client {
 	setFieldManager()
 	return &Client{
-		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, cache: cache,
+		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, cache: cache, masker: masker,
 		asking: semaphore.NewWeighted(1), seen: map[string]int{}, kept: map[string]record{},
 	}
 }
@@ -122,12 +126,12 @@ func (c *Client) forgetKinds() {
 // operation is what one Helm action on one namespace needs. Helm changes parts
 // of it while it runs, so each action gets its own.
 type operation struct {
-	config   *action.Configuration
-	client   *kubeClient
-	records  *recordDriver
-	redactor *redactor
-	keep     func(*helmrelease.Release)
-	able     *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
+	config  *action.Configuration
+	client  *kubeClient
+	records *recordDriver
+	masker  *diff.Masker
+	keep    func(*helmrelease.Release)
+	able    *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
 }
 
 func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
@@ -143,14 +147,15 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	silent := func(string, ...any) {}
-	secrets := &redactor{}
+	masker := c.masker.For()
+	masker.Publish(namespace)
 	metadata, err := c.secrets(namespace)
 	if err != nil {
 		return nil, err
 	}
-	records := &recordDriver{ctx: ctx, learn: secrets.learn, Secrets: driver.NewSecrets(boundedSecrets{clientset.CoreV1().Secrets(namespace)}), secrets: metadata, namespace: namespace}
+	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(learningSecrets{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
 	noted, ahead := &requests{}, &lookahead{existing: c.objects.Existing}
-	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, ctx: ctx}
+	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
 	client := &kubeClient{
 		Client:    &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
 		ctx:       ctx,
@@ -165,11 +170,11 @@ func (c *Client) operation(ctx context.Context, namespace string) (*operation, e
 		renew:     func() kube.Factory { return c.renew(getter) },
 	}
 	return &operation{
-		client:   client,
-		records:  records,
-		redactor: secrets,
-		keep:     c.keep,
-		able:     able.capabilities,
+		client:  client,
+		records: records,
+		masker:  masker,
+		keep:    c.keep,
+		able:    able.capabilities,
 		config: &action.Configuration{
 			RESTClientGetter: c.getter,
 			KubeClient:       client,

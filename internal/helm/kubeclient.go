@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -168,7 +169,7 @@ func joined(errs []error) error {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return &redactedError{text: strings.Join(texts, " && "), err: errors.Join(errs...)}
+	return diff.WithText(errors.Join(errs...), strings.Join(texts, " && "))
 }
 
 // DeleteWithPropagationPolicy deletes objects, those of a batch at once. Of what an API

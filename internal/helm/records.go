@@ -18,6 +18,7 @@ import (
 	klabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/metadata"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
@@ -52,8 +53,8 @@ type recordDriver struct {
 	edit func(record *helmrelease.Release) error
 	// unedited is the record that was changed by edit, as it is stored.
 	unedited *helmrelease.Release
-	// learn sees the manifests of records as they are read.
-	learn func(manifest string)
+	// masker hides the values of Secrets in records.
+	masker *diff.Masker
 	// deleted are records that are gone.
 	deleted []string
 	// before is asked before a record is made, and accept before one is handed to Helm
@@ -81,6 +82,7 @@ type recordDriver struct {
 // of an install, an upgrade and a rollback.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
+	learnRecord(d.masker, record)
 	if d.before != nil {
 		if err := d.before(); err != nil {
 			return err
@@ -108,6 +110,9 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 // Get reads a record for Helm, which reads single ones to roll back to them.
 func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
+	if err == nil {
+		learnRecord(d.masker, record)
+	}
 	if err == nil && d.accept != nil {
 		err = d.accept(record)
 	}
@@ -326,7 +331,7 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 // put completes a record.
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All of them, as in what Helm lists.
-	d.learn(full.Manifest)
+	learnRecord(d.masker, full)
 	if d.edit != nil {
 		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}
 		if err := d.edit(full); err != nil {

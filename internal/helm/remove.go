@@ -52,6 +52,12 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 	if err != nil {
 		return release.Removed{}, err
 	}
+	op.masker.Publish(observed.Release)
+	removed, err := c.uninstallBy(ctx, op, observed, removal)
+	return removed, op.masker.Error(err)
+}
+
+func (c *Client) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	op.records.newest = observed.Revision
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
@@ -82,7 +88,7 @@ func (c *Client) uninstall(ctx context.Context, observed release.Observed, remov
 		return release.Removed{}, op.client.waitErr
 	}
 	if err != nil {
-		return release.Removed{}, op.redactor.redact(op.client.requests.withCause(err))
+		return release.Removed{}, op.client.requests.withCause(err)
 	}
 	for _, object := range op.client.exchanged {
 		removed.NotOwned = append(removed.NotOwned, keyOf(object))

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 )
 
@@ -68,6 +69,7 @@ func (r *requests) err() error {
 type noting struct {
 	next     http.RoundTripper
 	requests *requests
+	masker   *diff.Masker
 	//nolint:containedctx // the operation's, which the transport lives for
 	ctx context.Context
 }
@@ -81,7 +83,11 @@ func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 		n.fail(request, err)
 		return response, err
 	}
-	n.requests.note(request, refusal(request, response.StatusCode))
+	refused := refusal(request, response.StatusCode)
+	if refused != nil {
+		n.learnLive(request)
+	}
+	n.requests.note(request, refused)
 	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its answer.
 		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
 	}
@@ -141,6 +147,7 @@ type notedGetter struct {
 	genericclioptions.RESTClientGetter
 	requests *requests
 	ahead    *lookahead
+	masker   *diff.Masker
 	//nolint:containedctx // Helm hands none on to its requests; the getter lives for one operation
 	ctx context.Context
 }
@@ -152,7 +159,7 @@ func (g notedGetter) ToRESTConfig() (*rest.Config, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, ctx: g.ctx}
+		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
 	})
 	return config, nil
 }
@@ -163,7 +170,7 @@ func (r *requests) withCause(err error) error {
 	if err == nil || cause == nil {
 		return err
 	}
-	return &redactedError{text: err.Error(), err: errors.Join(err, cause)}
+	return diff.WithText(errors.Join(err, cause), err.Error())
 }
 
 // validatesFields says whether an API server checks the fields of all kinds itself:
@@ -196,7 +203,7 @@ func (k *kubeClient) Build(stream io.Reader, validate bool) (kube.ResourceList, 
 		_, failure = server.Discovery().ServerVersion()
 	}
 	if failure != nil {
-		return nil, &redactedError{text: err.Error(), err: errors.Join(err, failure)}
+		return nil, diff.WithText(errors.Join(err, failure), err.Error())
 	}
 	k.Factory = k.renew()
 	return k.buildOnce(text, validate, isTarget)

@@ -104,7 +104,7 @@ func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Dep
 			return d, err
 		}
 		if source.Kind == target.Secret {
-			op.redactor.learnValue(laid)
+			op.masker.AddValues(laid)
 		}
 		values = fleetyaml.MergeValues(values, laid)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -59,7 +60,9 @@ type fleet struct {
 	git         *git.Client
 	source      *source.Store
 	engine      *deploy.Engine
-	rota        rota
+	// masker hides the credentials of the provider.
+	masker *diff.Masker
+	rota   rota
 
 	claims      claims
 	successions successions
@@ -163,7 +166,7 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 			found.err = &unusableConnectionError{name: name, err: err}
 			return
 		}
-		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts, &f.recordCache), charts: f.charts, recordCache: &f.recordCache}
+		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts, &f.recordCache, f.masker), charts: f.charts, recordCache: &f.recordCache, masker: f.masker}
 	})
 	return found.client, found.err
 }
@@ -197,6 +200,7 @@ type clusterClient struct {
 	helm        *helm.Client
 	charts      *render.Charts
 	recordCache *helm.RecordCache
+	masker      *diff.Masker
 
 	mu       sync.Mutex
 	accounts map[string]*helm.Client // by service account
@@ -334,6 +338,6 @@ func (c *clusterClient) as(serviceAccount string) (*helm.Client, error) {
 	if c.accounts == nil {
 		c.accounts = map[string]*helm.Client{}
 	}
-	c.accounts[serviceAccount] = helm.New(acting, acting, c.charts, c.recordCache)
+	c.accounts[serviceAccount] = helm.New(acting, acting, c.charts, c.recordCache, c.masker)
 	return c.accounts[serviceAccount], nil
 }

@@ -1,35 +1,29 @@
 package release
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// What stands where a value was. The second is for one that is not as it was before:
-// a hash would tell more.
-const (
-	masked        = "(sensitive value)"
-	maskedChanged = "(sensitive value, changed)"
-)
-
-const (
-	// shortestSecret is the length from which a text that equals a value of a Secret
-	// is taken for it, wherever it stands. Shorter ones are words.
-	shortestSecret = 8
-	// shortestPart is the same for a text that contains one.
-	shortestPart = 16
-)
+// maskedChanged replaces a value that is not as it was before: a hash would tell more.
+const maskedChanged = "(sensitive value, changed)"
 
 // lastApplied is where kubectl keeps a whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// secrets are the values of the Secrets of a release, before and after a change.
-type secrets struct{ values map[string]bool }
+// secrets hide the values of the Secrets of a release, before and after a change.
+type secrets struct{ *diff.Masker }
 
 func secretsIn(manifests ...[]Document) secrets {
-	found := secrets{values: map[string]bool{}}
+	found := secrets{&diff.Masker{}}
+	for _, documents := range manifests {
+		for _, document := range documents {
+			found.Publish(document.Name, document.Namespace)
+		}
+	}
 	for _, documents := range manifests {
 		for _, document := range documents {
 			if document.Group != "" || document.Kind != "Secret" {
@@ -37,47 +31,11 @@ func secretsIn(manifests ...[]Document) secrets {
 			}
 			// What cannot be read is no JSON, and Compare fails with it.
 			if content, err := decodeContent(document.Content); err == nil {
-				found.learn(content)
+				found.AddSecret(content)
 			}
 		}
 	}
 	return found
-}
-
-func (s secrets) learn(secret map[string]any) {
-	data, _ := secret["data"].(map[string]any)
-	for _, value := range data {
-		text, _ := value.(string)
-		s.add(text)
-		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
-			s.add(string(decoded))
-		}
-	}
-	plain, _ := secret["stringData"].(map[string]any)
-	for _, value := range plain {
-		text, _ := value.(string)
-		s.add(text)
-		s.add(base64.StdEncoding.EncodeToString([]byte(text)))
-	}
-}
-
-func (s secrets) add(value string) {
-	if value = strings.TrimSpace(value); len(value) >= shortestSecret {
-		s.values[value] = true
-	}
-}
-
-// knows says whether a text is, or contains, a value of a Secret.
-func (s secrets) knows(text string) bool {
-	if s.values[strings.TrimSpace(text)] {
-		return true
-	}
-	for value := range s.values {
-		if len(value) >= shortestPart && strings.Contains(text, value) {
-			return true
-		}
-	}
-	return false
 }
 
 // mask hides secrets in an object as it was and as it is, either of which can be nil.
@@ -175,17 +133,29 @@ func (s secrets) maskItem(before, after []any, i int) {
 	}
 }
 
-// maskText masks what is text on either side.
+// maskText masks what is text on either side. A line is hidden as a whole, and so is what it
+// was or becomes: that may be another secret. Of a longer text only the values are hidden.
 func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 	before, isBefore := was.(string)
 	after, isAfter := is.(string)
-	knowsBefore, knowsAfter := isBefore && s.knows(before), isAfter && s.knows(after)
-	if !knowsBefore && !knowsAfter {
+	if (!isBefore || !s.Hides(before)) && (!isAfter || !s.Hides(after)) {
 		return was, is
 	}
 	maskedWas, maskedIs = was, is
+	if isLong(before) || isLong(after) {
+		if isBefore {
+			maskedWas = s.Text(before)
+		}
+		if isAfter {
+			maskedIs = s.Text(after)
+		}
+		if isAfter && maskedIs == maskedWas && after != before {
+			maskedIs = strings.Replace(s.Text(after), diff.Sensitive, maskedChanged, 1)
+		}
+		return maskedWas, maskedIs
+	}
 	if isBefore {
-		maskedWas = masked
+		maskedWas = diff.Sensitive
 	}
 	if isAfter {
 		maskedIs = instead(was != nil, was, is)
@@ -193,10 +163,12 @@ func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 	return maskedWas, maskedIs
 }
 
+func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }
+
 // instead is what stands for a value as it is, given what it was if it was there.
 func instead(had bool, was, is any) string {
 	if !had || reflect.DeepEqual(was, is) {
-		return masked
+		return diff.Sensitive
 	}
 	return maskedChanged
 }
@@ -218,7 +190,7 @@ func hide(before, after map[string]any, field string) {
 	was, had := before[field]
 	is, has := after[field]
 	if had {
-		before[field] = masked
+		before[field] = diff.Sensitive
 	}
 	if has {
 		after[field] = instead(had, was, is)

@@ -1,0 +1,140 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+)
+
+// An API server, or a webhook that it asks, can quote an object that it refuses. So an
+// operation gives its masker the values of all Secrets before it sends them.
+
+// learnManifest adds the values of all Secrets in a manifest. A manifest that cannot be read
+// has none that could be sent.
+func learnManifest(masker *diff.Masker, stream string) {
+	if !strings.Contains(stream, "Secret") {
+		return
+	}
+	parsed, err := manifest.Parse([]byte(stream))
+	if err != nil {
+		return
+	}
+	for _, object := range manifest.Flatten(parsed) {
+		masker.AddSecret(object.Object)
+	}
+}
+
+// learnRecord adds the values of all Secrets in a record. Helm gives hooks to no
+// post-renderer.
+func learnRecord(masker *diff.Masker, record *helmrelease.Release) {
+	learnManifest(masker, record.Manifest)
+	for _, hook := range record.Hooks {
+		learnManifest(masker, hook.Manifest)
+	}
+}
+
+// learning is a post-renderer that adds the values of the Secrets that pass it. Helm checks
+// a manifest before it makes a record.
+type learning struct {
+	masker *diff.Masker
+	next   interface {
+		Run(rendered *bytes.Buffer) (*bytes.Buffer, error)
+	}
+}
+
+func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	learnManifest(l.masker, rendered.String())
+	if l.next == nil {
+		return rendered, nil
+	}
+	return l.next.Run(rendered)
+}
+
+// learningLookup adds the values of the Secrets that templates look up.
+func (c *Client) learningLookup(masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+		found, err := c.lookup(ctx, apiVersion, kind, namespace, name)
+		if err == nil {
+			masker.AddSecret(found)
+		}
+		return found, err
+	}
+}
+
+// learningSecrets adds the content of release records before it is sent: it holds the values
+// of all Secrets of the release.
+type learningSecrets struct {
+	corev1client.SecretInterface
+
+	masker *diff.Masker
+}
+
+func (s learningSecrets) learn(record *corev1.Secret) {
+	for _, content := range record.Data {
+		s.masker.Add(string(content))
+	}
+}
+
+func (s learningSecrets) Create(ctx context.Context, record *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
+	s.learn(record)
+	return s.SecretInterface.Create(ctx, record, options)
+}
+
+func (s learningSecrets) Update(ctx context.Context, record *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
+	s.learn(record)
+	return s.SecretInterface.Update(ctx, record, options)
+}
+
+// learnLive adds the values of the live Secret that a refused request was about. Webhooks are
+// given it as it was, with values that no manifest has.
+func (n noting) learnLive(refused *http.Request) {
+	const collection = "/secrets/"
+	read := refused.Method == http.MethodGet || refused.Method == http.MethodPost
+	if read || n.masker == nil || !strings.Contains(refused.URL.Path, collection) {
+		return
+	}
+	request := refused.Clone(refused.Context())
+	request.Method, request.Body, request.ContentLength, request.URL.RawQuery = http.MethodGet, nil, 0, ""
+	request.Header.Del("Content-Type")
+	request.Header.Set("Accept", "application/json")
+	response, err := n.next.RoundTrip(request)
+	if err != nil {
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body) // The connection limits it.
+	var live map[string]any
+	if err == nil && json.Unmarshal(content, &live) == nil {
+		n.masker.AddSecret(live)
+	}
+}
+
+// MaskSecrets returns a manifest in which the values of Secrets cannot be read.
+func MaskSecrets(stream string) (string, error) {
+	parsed, err := manifest.Parse([]byte(stream))
+	if err != nil {
+		return "", err
+	}
+	masker := &diff.Masker{}
+	for _, object := range parsed {
+		masker.Publish(object.GetName(), object.GetNamespace())
+	}
+	for _, object := range parsed {
+		masker.AddSecret(object.Object)
+	}
+	for _, object := range parsed {
+		masker.Object(object.Object)
+	}
+	return manifest.Join(parsed)
+}
