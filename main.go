@@ -2,14 +2,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"log"
 	"os"
 	"runtime"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
@@ -42,7 +41,10 @@ func main() {
 
 func serve(debug bool) error {
 	cleanup := &provider.Cleanup{}
-	options := providerserver.ServeOpts{Address: address, Debug: debug}
+	var options []tf6server.ServeOpt
+	if debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
 	if !debug {
 		parent := os.Getppid()
 		go func() {
@@ -51,6 +53,6 @@ func serve(debug bool) error {
 			os.Exit(1)
 		}()
 	}
-	err := providerserver.Serve(context.Background(), provider.New(version, cleanup), options)
+	err := tf6server.Serve(address, provider.Server(version, cleanup), options...)
 	return errors.Join(err, cleanup.Run())
 }

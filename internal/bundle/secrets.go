@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
@@ -37,7 +38,9 @@ func (b *Bundle) Mask(text string) string {
 	if !b.HasSecrets() {
 		return text
 	}
-	return sops.Mask(text, b.Secrets.Texts)
+	masker := &diff.Masker{}
+	masker.AddTexts(b.Secrets.Texts...)
+	return masker.Text(text)
 }
 
 // MaskError words an error without what was decrypted of the bundle.
@@ -45,20 +48,8 @@ func (b *Bundle) MaskError(err error) error {
 	if err == nil || !b.HasSecrets() {
 		return err
 	}
-	if text := b.Mask(err.Error()); text != err.Error() {
-		return &maskedError{text: text, err: err}
-	}
-	return err
+	return diff.WithText(err, b.Mask(err.Error()))
 }
-
-// maskedError has the type of its cause and another text.
-type maskedError struct {
-	text string
-	err  error
-}
-
-func (e *maskedError) Error() string { return e.text }
-func (e *maskedError) Unwrap() error { return e.err }
 
 // PlainFiles are Files with the decrypted ones in their places. Only renderings use them.
 func (b *Bundle) PlainFiles() []File {

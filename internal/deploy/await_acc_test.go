@@ -46,7 +46,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	}
 
 	proxy := faulttest.New(t, env.Cluster(0))
-	client, err := kube.New(kube.Connection{Host: proxy.Host(), Token: env.Cluster(0).Token(), ClusterCACertificate: string(proxy.CACertificate())})
+	client, err := kube.New(kube.Connection{Host: proxy.Host(), Token: env.Cluster(0).Token(), ClusterCACertificate: string(proxy.CACertificate())}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]
 func genuineClusters(env *testenv.Env) deploy.Clusters {
 	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
 	return func(name string) (deploy.Cluster, error) {
-		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name})
+		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -3,10 +3,12 @@
 package diff
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Sensitive replaces a secret value.
@@ -85,6 +87,16 @@ func (m *Masker) AddValues(values any) {
 		m.addValue(strconv.FormatInt(values, 10))
 	case int:
 		m.addValue(strconv.Itoa(values))
+	}
+}
+
+// AddTexts hides values as a file writes them, which can be in base64.
+func (m *Masker) AddTexts(texts ...string) {
+	for _, text := range texts {
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
+			m.addValue(string(decoded))
+		}
+		m.addValue(text)
 	}
 }
 

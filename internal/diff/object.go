@@ -1,6 +1,9 @@
 package diff
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+	"fmt"
+)
 
 // AddSecret hides the values of an object if it is a Secret, and of the Secrets in it if it
 // is a list.
@@ -81,6 +84,10 @@ func (m *Masker) hideIn(value any) any {
 		}
 	case string:
 		return m.hide(value)
+	case int64, float64:
+		if m.Hides(fmt.Sprint(value)) {
+			return Sensitive
+		}
 	}
 	return value
 }

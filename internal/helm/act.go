@@ -34,9 +34,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 		return release.Written{}, err
 	}
 	op.masker.Publish(d.Release, d.Cluster)
-	for _, text := range d.SecretTexts() {
-		op.masker.AddValues(text)
-	}
+	op.masker.AddTexts(d.SecretTexts()...)
 	written, err := c.write(ctx, op, action, d, observed, w)
 	written.NotReady = op.masker.Error(written.NotReady)
 	return written, op.masker.Error(err)

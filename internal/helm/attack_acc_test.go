@@ -59,7 +59,7 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 func (o *onCluster) newClient() *helm.Client {
 	o.Helper()
 	env := testenv.Shared(o.T)
-	client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Cluster(0).Context()})
+	client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Cluster(0).Context()}, nil)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -120,8 +120,9 @@ func (n noting) learnLive(refused *http.Request) {
 	}
 }
 
-// MaskSecrets returns a manifest in which the values of Secrets cannot be read.
-func MaskSecrets(stream string) (string, error) {
+// MaskSecrets returns a manifest in which the values of Secrets, and other texts that are
+// secret, cannot be read.
+func MaskSecrets(stream string, texts ...string) (string, error) {
 	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return "", err
@@ -130,6 +131,7 @@ func MaskSecrets(stream string) (string, error) {
 	for _, object := range parsed {
 		masker.Publish(object.GetName(), object.GetNamespace())
 	}
+	masker.AddTexts(texts...)
 	for _, object := range parsed {
 		masker.AddSecret(object.Object)
 	}

@@ -224,7 +224,7 @@ func TestAttackFiles(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				begun := time.Now()
-				client, err := kube.New(test.connect(t, path))
+				client, err := kube.New(test.connect(t, path), nil)
 				if err == nil {
 					_, err = client.UID(t.Context())
 				}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +27,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 var _ genericclioptions.RESTClientGetter = (*Client)(nil)
@@ -43,23 +46,32 @@ type Client struct {
 }
 
 // New makes a client. It reads the kubeconfig files that the connection names
-// and dials nothing.
-func New(c Connection) (*Client, error) { return new(Kubeconfigs).Client(c) }
+// and dials nothing. masker is given every credential that the client has or comes to have,
+// before it is sent.
+func New(c Connection, masker *diff.Masker) (*Client, error) {
+	return new(Kubeconfigs).Client(c, masker)
+}
 
 // Client is New with files that are read once.
-func (k *Kubeconfigs) Client(c Connection) (*Client, error) {
+func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error) {
+	silence()
+	if masker == nil {
+		masker = &diff.Masker{}
+	}
+	c.AddSecrets(masker)
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	config, err := c.restConfig(k.load)
+	config, err := c.restConfig(k.load, masker)
 	if err != nil {
 		return nil, err
 	}
+	addConfig(masker, config)
 	limit := commandTime
 	if c.Exec != nil && c.Exec.Timeout > 0 {
 		limit = c.Exec.Timeout
 	}
-	shared, err := share(config, limit)
+	shared, err := share(config, limit, masker)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +102,9 @@ func newClient(shared *rest.Config) (*Client, error) {
 // share makes a configuration with a transport and a rate limit that all
 // clients made from it have in common. Left to itself client-go gives each
 // client a limit of its own and, with a proxy or an exec plugin, connections of
-// its own. A command that gives credentials may take limit.
-func share(config *rest.Config, limit time.Duration) (*rest.Config, error) {
+// its own. A command that gives credentials may take limit. masker is given what requests
+// are signed with.
+func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest.Config, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, &ConnectionError{Attribute: "host", Message: "is no address of an API server"}
@@ -99,7 +112,8 @@ func share(config *rest.Config, limit time.Duration) (*rest.Config, error) {
 	// Innermost, so that what it sees comes from the network and not from whatever
 	// has to be read to sign a request.
 	inner := func(next http.RoundTripper) http.RoundTripper {
-		return bounded{next: marking{next: next}, prefix: strings.TrimSuffix(server.Path, "/")}
+		signed := learning{next: next, masker: masker, last: &atomic.Value{}}
+		return bounded{next: marking{next: signed}, prefix: strings.TrimSuffix(server.Path, "/")}
 	}
 	config.WrapTransport = transport.Wrappers(inner, config.WrapTransport)
 	shared, err := transportFor(config, limit)
@@ -113,6 +127,8 @@ func share(config *rest.Config, limit time.Duration) (*rest.Config, error) {
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,
 		Burst:     config.Burst,
+		// A warning is the text of a server or of a webhook, for a log that nobody masks.
+		WarningHandler: rest.NoWarnings{},
 	}
 	if config.ExecProvider != nil {
 		limited.Timeout += limit // The time of a request begins when the command has ended.

@@ -202,7 +202,7 @@ func TestAddressWithAPath(t *testing.T) {
 	if got := asked.last.URL.Path; got != want {
 		t.Errorf("path = %q, want %q", got, want)
 	}
-	if _, err := kube.New(kube.Connection{Host: "ht tp://x", Token: "token"}); err == nil {
+	if _, err := kube.New(kube.Connection{Host: "ht tp://x", Token: "token"}, nil); err == nil {
 		t.Error("an address that is none is taken")
 	}
 }

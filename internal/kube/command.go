@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,22 +26,26 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/transport"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 const (
 	// commandTime is how long a command may take that prints credentials. Nobody can type
 	// anything into it, so what takes longer waits for something that does not come.
 	commandTime = time.Minute
-	// printedLimit is how much a command may print, in bytes, and loggedLimit how much of
-	// what it says besides goes to the log.
+	// printedLimit is how much a command may print, in bytes, saidLimit how much is kept of
+	// what it writes to standard error, and shownLimit how much of its last line is shown.
 	printedLimit = 1 << 20
-	loggedLimit  = 64 << 10
+	saidLimit    = 64 << 10
+	shownLimit   = 500
 	// closing is how long output is read that others hold open when a command has ended.
 	closing = 2 * time.Second
 )
 
 // CredentialsError says that a command gave no credentials. It does not hold the arguments
-// of the command, nor what it printed: both can be secret.
+// of the command, nor what it printed: both can be secret. Of what it wrote to standard error
+// it holds the last line, without values of its environment.
 type CredentialsError struct {
 	Command string
 	Err     error
@@ -157,7 +162,8 @@ func (c command) run(ctx context.Context) (*credentials, error) {
 	printed := &printed{full: func() { stop(errPrintsTooMuch) }}
 	process := exec.CommandContext(ctx, c.Name, c.Args...) //nolint:gosec // the user's configuration names it
 	process.Env = slices.Concat(os.Environ(), c.Env, []string{"KUBERNETES_EXEC_INFO=" + string(c.Info)})
-	process.Stdout, process.Stderr = printed, &logged{left: loggedLimit}
+	said := &tail{}
+	process.Stdout, process.Stderr = printed, said
 	process.WaitDelay = closing
 	asGroup(process)
 	err := process.Run()
@@ -171,18 +177,27 @@ func (c command) run(ctx context.Context) (*credentials, error) {
 		err = fmt.Errorf("it did not end within %s and was stopped. Run it by hand: it may wait for input or for a login, and gets neither", c.Limit)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	default:
-		err = failureOf(err)
+	}
+	if line := c.shown(said.String(), printed.content.Bytes()); line != "" {
+		err = fmt.Errorf("%w; it says: %s", err, line)
 	}
 	return nil, &CredentialsError{Command: c.Name, Err: err}
 }
 
-func failureOf(err error) error {
-	exited, is := errors.AsType[*exec.ExitError](err)
-	if !is {
-		return err
+// shown is the last line of what the command wrote to standard error, without what is secret
+// in its environment, its arguments and its output.
+func (c command) shown(said string, printed []byte) string {
+	masker := &diff.Masker{}
+	for _, variable := range c.Env {
+		_, value, _ := strings.Cut(variable, "=")
+		masker.Add(value)
 	}
-	return fmt.Errorf("%w. What it says stands in the log (TF_LOG=debug)", exited)
+	addArguments(masker, c.Args)
+	var output map[string]any
+	if json.Unmarshal(printed, &output) == nil {
+		masker.AddValues(output["status"])
+	}
+	return diff.LastLine(diff.Printable(masker.Text(said)), shownLimit)
 }
 
 func (c command) decode(content []byte) (*credentials, error) {
@@ -229,14 +244,25 @@ func (p *printed) Write(content []byte) (int, error) {
 	return p.content.Write(content)
 }
 
-// logged is what a command says besides. The log of Terraform has it, to a limit.
-type logged struct{ left int }
+// tail keeps the end of what is written to it, from the beginning of a line.
+type tail struct {
+	content []byte
+	cut     bool
+}
 
-func (l *logged) Write(content []byte) (int, error) {
-	shown := content[:min(len(content), l.left)]
-	l.left -= len(shown)
-	if len(shown) > 0 {
-		_, _ = os.Stderr.Write(shown) // Without a log there is nobody to tell.
+func (t *tail) Write(content []byte) (int, error) {
+	t.content = append(t.content, content[max(0, len(content)-saidLimit):]...)
+	if more := len(t.content) - saidLimit; more > 0 || len(content) > saidLimit {
+		t.content, t.cut = append([]byte(nil), t.content[max(0, more):]...), true
 	}
 	return len(content), nil
+}
+
+// String leaves out a line whose beginning was dropped: half a secret is not recognized.
+func (t *tail) String() string {
+	if !t.cut {
+		return string(t.content)
+	}
+	_, whole, _ := strings.Cut(string(t.content), "\n")
+	return whole
 }

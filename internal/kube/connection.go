@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 // Connection says how one cluster is reached: by Host, by the content of a
@@ -50,18 +52,6 @@ type Exec struct {
 	Args       []string
 	Env        map[string]string
 	Timeout    time.Duration // default 1m
-}
-
-// IsSecret says whether a connection holds something that must not be stored. The
-// environment of a command counts: credentials are handed on there.
-func (c Connection) IsSecret() bool {
-	return c.Token != "" || c.Password != "" || c.ClientKey != "" || c.Kubeconfig != "" || hasUser(c.ProxyURL) ||
-		(c.Exec != nil && len(c.Exec.Env) > 0)
-}
-
-func hasUser(address string) bool {
-	parsed, err := url.Parse(address)
-	return address != "" && (err != nil || parsed.User != nil)
 }
 
 // ConnectionError says what is wrong with one setting of a connection.
@@ -166,11 +156,12 @@ func (c Connection) contexts() []setting {
 
 // restConfig reads kubeconfig files with load where the connection or the environment
 // names them.
-func (c Connection) restConfig(load kubeconfigLoader) (*rest.Config, error) {
+func (c Connection) restConfig(load kubeconfigLoader, masker *diff.Masker) (*rest.Config, error) {
 	c, err := c.filled()
 	if err != nil {
 		return nil, err
 	}
+	c.AddSecrets(masker) // Those of the environment.
 	config, err := c.base(load)
 	if err != nil {
 		return nil, err
@@ -213,13 +204,21 @@ func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
 	case c.Host != "":
 		return c.direct()
 	case c.Kubeconfig != "":
-		config, err := clientcmd.Load([]byte(c.Kubeconfig))
+		config, err := loadContent(c.Kubeconfig)
 		if err != nil {
-			return nil, errors.New("kubeconfig cannot be read: it is no kubeconfig in YAML or JSON")
+			return nil, err
 		}
 		return c.fromContext(config, "the given kubeconfig")
 	}
 	return c.fromFiles(c.ConfigPaths, load)
+}
+
+func loadContent(content string) (*clientcmdapi.Config, error) {
+	config, err := clientcmd.Load([]byte(content))
+	if err != nil {
+		return nil, errors.New("kubeconfig cannot be read: it is no kubeconfig in YAML or JSON") // The parser's words can hold what it reads.
+	}
+	return config, nil
 }
 
 func (c Connection) direct() (*rest.Config, error) {

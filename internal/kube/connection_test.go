@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 const (
@@ -190,7 +192,7 @@ func TestRestConfig(t *testing.T) {
 			if err := test.connection.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			got, err := test.connection.restConfig(loadFiles)
+			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +280,7 @@ func TestValidate(t *testing.T) {
 					t.Errorf("error %d = %q, want it to begin with %q", i, got[i], want)
 				}
 			}
-			if _, err := New(test.connection); len(test.want) > 0 && err == nil {
+			if _, err := New(test.connection, nil); len(test.want) > 0 && err == nil {
 				t.Error("New takes it")
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
@@ -327,7 +329,7 @@ func TestKubeconfigFiles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := test.connection.restConfig(loadFiles)
+			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,7 +364,7 @@ func TestKubeconfigErrors(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(test.connection)
+			_, err := New(test.connection, nil)
 			if err == nil {
 				t.Fatal("it is taken")
 			}
@@ -441,14 +443,14 @@ func TestEnvironment(t *testing.T) {
 			if home, ok := test.environment["HOME"]; ok {
 				t.Setenv("HOME", home)
 			}
-			_, err := New(test.connection)
+			_, err := New(test.connection, nil)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) {
 					t.Errorf("error = %v, want %q in it", err, test.fails)
 				}
 				return
 			}
-			got, err := test.connection.restConfig(loadFiles)
+			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}

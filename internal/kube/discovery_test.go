@@ -131,7 +131,7 @@ func TestDiscoveryFailsWithEitherHalf(t *testing.T) {
 
 func discoveryOf(t *testing.T, connection kube.Connection) discovery.CachedDiscoveryInterface {
 	t.Helper()
-	client, err := kube.New(connection)
+	client, err := kube.New(connection, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

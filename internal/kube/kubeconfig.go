@@ -47,9 +47,14 @@ func loadFiles(paths []string) (*clientcmdapi.Config, error) {
 	}
 	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig %s: %w", strings.Join(paths, ", "), err)
+		return nil, unreadable(strings.Join(paths, ", "))
 	}
 	return config, nil
+}
+
+// unreadable leaves out the words of the parser, which can quote what it reads.
+func unreadable(paths string) error {
+	return fmt.Errorf("reading the kubeconfig %s: it is no kubeconfig in YAML or JSON", paths)
 }
 
 func loadPipe(path string) (*clientcmdapi.Config, error) {
@@ -59,7 +64,7 @@ func loadPipe(path string) (*clientcmdapi.Config, error) {
 	}
 	config, err := clientcmd.Load(content)
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig %s: %w", path, err)
+		return nil, unreadable(path)
 	}
 	return config, nil
 }

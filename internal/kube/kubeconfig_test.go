@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 func TestKubeconfigIsReadOnce(t *testing.T) {
@@ -22,7 +24,7 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 	}
 	var read Kubeconfigs
 	for i, context := range []string{"one", "two"} {
-		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load)
+		config, err := Connection{ConfigPaths: []string{path}, ConfigContext: context}.restConfig(read.load, &diff.Masker{})
 		if err != nil {
 			t.Fatalf("context %s: %v", context, err)
 		}
@@ -36,7 +38,7 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 		}
 	}
 	var anew Kubeconfigs
-	if _, err := anew.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := anew.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("another configuration reads the file that is gone: %v", err)
 	}
 }

@@ -109,7 +109,7 @@ func serveWith(t *testing.T, settings *tls.Config, handler http.HandlerFunc) *ht
 
 func connect(t *testing.T, connection kube.Connection) *kube.Client {
 	t.Helper()
-	client, err := kube.New(connection)
+	client, err := kube.New(connection, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -64,7 +63,7 @@ func factories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error)
 		}
 	})
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"fleet": providerserver.NewProtocol6WithError(provider.New("test", cleanup)()),
+		"fleet": func() (tfprotov6.ProviderServer, error) { return provider.Server("test", cleanup)(), nil },
 	}
 }
 

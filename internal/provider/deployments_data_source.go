@@ -107,7 +107,7 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 		return
 	}
 	found := d.fleet.engine.Survey(ctx, d.fleet.owner, wanted)
-	logPanics(ctx, found.Failures)
+	d.fleet.logPanics(ctx, found.Failures)
 	addUnobserved(&resp.Diagnostics, "fleet_deployments", found.Failures, d.fleet.onUnreachable == errorUnreachable)
 	if resp.Diagnostics.HasError() {
 		return

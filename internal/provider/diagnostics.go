@@ -219,21 +219,21 @@ func addNotices(diags *diag.Diagnostics, name string, notices []deploy.Notice) {
 
 // logPanics puts where a panic happened into the debug log. The user is told what
 // was being done; this is for whoever mends it.
-func logPanics(ctx context.Context, failures []deploy.Failure) {
+func (f *fleet) logPanics(ctx context.Context, failures []deploy.Failure) {
 	for _, failure := range failures {
 		if panicked, ok := errors.AsType[*deploy.PanicError](failure.Err); ok {
 			tflog.Debug(ctx, "panic in an operation on a cluster", map[string]any{
-				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": panicked.Stack,
+				"cluster": failure.Cluster, "bundle": failure.Bundle, "doing": panicked.Doing, "stack": shown(f.masker, panicked.Stack),
 			})
 		}
 	}
 }
 
 // logAttempt says that an operation is tried again.
-func logAttempt(ctx context.Context, attempt deploy.Attempt) {
+func (f *fleet) logAttempt(ctx context.Context, attempt deploy.Attempt) {
 	tflog.Warn(ctx, "an operation on a cluster is tried again", map[string]any{
 		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
-		"error": attempt.Err.Error(), "pause": attempt.Pause.String(),
+		"error": shown(f.masker, attempt.Err.Error()), "pause": attempt.Pause.String(),
 	})
 }
 

@@ -90,7 +90,7 @@ type member struct {
 	err    error
 }
 
-func newFleet(s settings) (*fleet, error) {
+func newFleet(s settings, masker *diff.Masker) (*fleet, error) {
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
@@ -104,10 +104,10 @@ func newFleet(s settings) (*fleet, error) {
 		return nil, err
 	}
 	templates := sandbox.New(s.renderTimeout)
-	f := &fleet{settings: s, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public}
+	f := &fleet{settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public).WithKeys(keys)
-	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, logAttempt)
+	f.engine = deploy.New(func(name string) (deploy.Cluster, error) { return f.connect(name) }, s.parallelism, f.logAttempt)
 	return f, nil
 }
 
@@ -161,9 +161,9 @@ func (f *fleet) connect(name string) (*clusterClient, error) {
 		return nil, &unknownConnectionError{name: name}
 	}
 	found.once.Do(func() {
-		connection, err := f.kubeconfigs.Client(found.connection)
+		connection, err := f.kubeconfigs.Client(found.connection, f.masker)
 		if err != nil {
-			found.err = &unusableConnectionError{name: name, err: err}
+			found.err = &unusableConnectionError{name: name, err: f.masker.Error(err)}
 			return
 		}
 		found.client = &clusterClient{name: name, uid: found.uid, kube: connection, helm: helm.New(connection, connection, f.charts, &f.recordCache, f.masker), charts: f.charts, recordCache: &f.recordCache, masker: f.masker}
@@ -211,6 +211,25 @@ var (
 	_ helm.Objects   = (*kube.Client)(nil)
 )
 
+// classified gives an error its type and a text that may go into the state.
+func (c *clusterClient) classified(err error) error {
+	if err == nil {
+		return nil
+	}
+	return kube.Classify(c.name, diff.WithText(err, shown(c.masker, err.Error())))
+}
+
+// show rewords what live objects say of themselves: it goes into the state.
+func (c *clusterClient) show(finding *release.Finding) {
+	finding.Err = c.classified(finding.Err)
+	for i := range finding.NotReady {
+		finding.NotReady[i].Reason = shown(c.masker, finding.NotReady[i].Reason)
+	}
+	for i := range finding.NotOwned {
+		finding.NotOwned[i].Holder = diff.Printable(finding.NotOwned[i].Holder)
+	}
+}
+
 func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
 	var (
 		looking  errgroup.Group
@@ -228,7 +247,7 @@ func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
 		return err
 	})
 	if err := looking.Wait(); err != nil {
-		return release.Snapshot{}, kube.Classify(c.name, err)
+		return release.Snapshot{}, c.classified(err)
 	}
 	if c.uid != "" && uid != c.uid {
 		return release.Snapshot{}, &deploy.OtherClusterError{Cluster: c.name, Want: c.uid, Got: uid}
@@ -238,44 +257,45 @@ func (c *clusterClient) Look(ctx context.Context) (release.Snapshot, error) {
 
 func (c *clusterClient) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	observed, err := c.helm.Release(ctx, namespace, name)
-	return observed, kube.Classify(c.name, err)
+	return observed, c.classified(err)
 }
 
 func (c *clusterClient) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	findings, err := c.helm.Inspect(ctx, releases)
 	for i := range findings {
-		findings[i].Err = kube.Classify(c.name, findings[i].Err)
+		c.show(&findings[i])
 	}
-	return findings, kube.Classify(c.name, err)
+	return findings, c.classified(err)
 }
 
 func (c *clusterClient) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	finding, err := c.helm.Await(ctx, of)
-	return finding, kube.Classify(c.name, err)
+	c.show(&finding)
+	return finding, c.classified(err)
 }
 
 // deployed reads what releases are made of, for diagnostics.
 func (c *clusterClient) deployed(ctx context.Context, releases []release.Observed) ([]helm.Deployed, error) {
 	found, err := c.helm.Deployed(ctx, releases)
 	for i := range found {
-		found[i].Err = kube.Classify(c.name, found[i].Err)
+		found[i].Err = c.classified(found[i].Err)
 	}
-	return found, kube.Classify(c.name, err)
+	return found, c.classified(err)
 }
 
 func (c *clusterClient) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions, err := c.helm.Versions(ctx, references)
-	return versions, kube.Classify(c.name, err)
+	return versions, c.classified(err)
 }
 
 func (c *clusterClient) Capabilities(ctx context.Context) (target.Capabilities, error) {
 	found, err := c.helm.Capabilities(ctx)
-	return found, kube.Classify(c.name, err)
+	return found, c.classified(err)
 }
 
 func (c *clusterClient) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
-	return release.Maker{Name: printable(name), Fleet: isFleets}, kube.Classify(c.name, err)
+	return release.Maker{Name: printable(name), Fleet: isFleets}, c.classified(err)
 }
 
 func (c *clusterClient) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
@@ -286,7 +306,7 @@ func (c *clusterClient) Objects(ctx context.Context, releases []release.Observed
 			objects[i] = append(objects[i], printable(document.Key()))
 		}
 	}
-	return objects, kube.Classify(c.name, err)
+	return objects, c.classified(err)
 }
 
 // printable takes out of a text that somebody else wrote what a terminal would act on.
@@ -305,7 +325,10 @@ func (c *clusterClient) Write(ctx context.Context, action release.Action, d targ
 		return release.Written{}, err
 	}
 	written, err := acting.Write(ctx, action, d, observed, w)
-	return written, kube.Classify(c.name, err)
+	if written.NotReady != nil {
+		written.NotReady = diff.WithText(written.NotReady, shown(c.masker, written.NotReady.Error()))
+	}
+	return written, c.classified(err)
 }
 
 func (c *clusterClient) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
@@ -314,7 +337,7 @@ func (c *clusterClient) Uninstall(ctx context.Context, observed release.Observed
 		return release.Removed{}, err
 	}
 	removed, err := acting.Uninstall(ctx, observed, removal)
-	return removed, kube.Classify(c.name, err)
+	return removed, c.classified(err)
 }
 
 // agentNamespace is where the service accounts live that bundles name: Fleet's

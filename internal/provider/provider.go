@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 // typeName starts the name of every resource.
@@ -25,12 +27,18 @@ var _ provider.ProviderWithFunctions = (*fleetProvider)(nil)
 type fleetProvider struct {
 	version string
 	cleanup *Cleanup
+	// masker hides the credentials of the provider.
+	masker *diff.Masker
 }
 
 // New makes the provider as the given version of it. What it leaves behind is
 // undone by cleanup, which the caller runs in the end.
 func New(version string, cleanup *Cleanup) func() provider.Provider {
-	return func() provider.Provider { return &fleetProvider{version: version, cleanup: cleanup} }
+	return func() provider.Provider { return newProvider(version, cleanup) }
+}
+
+func newProvider(version string, cleanup *Cleanup) *fleetProvider {
+	return &fleetProvider{version: version, cleanup: cleanup, masker: &diff.Masker{}}
 }
 
 func (p *fleetProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -256,7 +264,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	configured, diags := model.fleet(ctx)
+	configured, diags := model.fleet(ctx, p.masker)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -114,8 +115,8 @@ type sopsModel struct {
 }
 
 // fleet leaves Terraform: it turns the configuration into plain settings and
-// keeps track of what is unknown. It dials nothing.
-func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
+// keeps track of what is unknown. It dials nothing. masker is given all credentials.
+func (m providerModel) fleet(ctx context.Context, masker *diff.Masker) (*fleet, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	plain := settings{
 		owner:           m.Owner.ValueString(),
@@ -142,6 +143,7 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	}
 	for name, entry := range m.Clusters.Elements() {
 		found, entryDiags := newMember(ctx, name, entry)
+		found.connection.AddSecrets(masker)
 		diags.Append(entryDiags...)
 		plain.clusters[name] = found
 	}
@@ -153,10 +155,13 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 	plain.credentials = credentialsOf(ctx, m.Git, &diags)
 	plain.registries = registriesOf(ctx, m.Registries, &diags)
 	plain.keys = keysOf(ctx, m.SOPS, &diags)
+	addCredentials(masker, plain.credentials, plain.registries)
+	masker.Add(plain.keys.Age...)
+	masker.Add(plain.keys.PGP...)
 	if diags.HasError() {
 		return nil, diags
 	}
-	configured, err := newFleet(plain)
+	configured, err := newFleet(plain, masker)
 	if wrong, ok := errors.AsType[*sops.KeyError](err); ok {
 		diags.AddAttributeError(path.Root("sops").AtName(wrong.Kind+"_keys").AtListIndex(wrong.Index), "Invalid key for sops", sentence(err))
 		return configured, diags
@@ -165,6 +170,19 @@ func (m providerModel) fleet(ctx context.Context) (*fleet, diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("registries"), "Invalid registries", sentence(err))
 	}
 	return configured, diags
+}
+
+// addCredentials hides what signs in to repositories and registries.
+func addCredentials(masker *diff.Masker, credentials map[string]git.Credentials, registries map[string]chart.Registry) {
+	for _, of := range credentials {
+		masker.Add(of.Password, of.Token, of.SSHPrivateKey, of.SSHPassphrase)
+		if of.GitHubApp != nil {
+			masker.Add(of.GitHubApp.PrivateKey)
+		}
+	}
+	for _, of := range registries {
+		masker.Add(of.Password, of.Token)
+	}
 }
 
 // newMember reads one entry of clusters.

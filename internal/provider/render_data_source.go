@@ -192,15 +192,6 @@ func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnost
 	return clusters
 }
 
-// mask hides values of Secrets, and what was decrypted.
-func mask(deployment target.Deployment, manifest string) (string, error) {
-	masked, err := helm.MaskSecrets(manifest)
-	if err != nil || !deployment.Bundle.HasSecrets() {
-		return masked, err
-	}
-	return helm.MaskTexts(masked, deployment.Bundle.Mask)
-}
-
 func (d *renderDataSource) render(ctx context.Context, deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
 	manifest, hooks, err := d.fleet.charts.Template(ctx, deployment, version)
 	if err != nil {
@@ -208,7 +199,7 @@ func (d *renderDataSource) render(ctx context.Context, deployment target.Deploym
 	}
 	manifest += hooks
 	if !showSecrets {
-		if manifest, err = mask(deployment, manifest); err != nil {
+		if manifest, err = helm.MaskSecrets(manifest, deployment.SecretTexts()...); err != nil {
 			return nil, err
 		}
 	}

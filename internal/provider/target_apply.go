@@ -48,7 +48,7 @@ func (r *targetResource) apply(ctx context.Context, config tfsdk.Config, plan, b
 		addExisting(name, outcome.Existing, diags)
 		return false
 	}
-	logPanics(ctx, outcome.Failures)
+	r.fleet.logPanics(ctx, outcome.Failures)
 	r.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
 	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)

@@ -1,10 +1,9 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
-	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -14,22 +13,39 @@ import (
 
 // connectionsKey is where a target keeps how it reaches the clusters that it has
 // deployments on, in private state. A cluster whose entry is taken out of the
-// provider can be cleaned up in the same apply then. What holds a secret is never
-// kept.
+// provider can be cleaned up in the same apply then. Of a connection that needs more than
+// kube.Stored nothing is kept.
 const connectionsKey = "connections"
 
 // connections says how clusters are reached, by name.
-type connections map[string]kube.Connection
+type connections struct {
+	of map[string]kube.Stored
+	// raw is what stands in private state.
+	raw []byte
+}
 
 func readConnections(ctx context.Context, private privateReader, diags *diag.Diagnostics) connections {
 	raw, found := private.GetKey(ctx, connectionsKey)
 	diags.Append(found...)
-	known := connections{}
+	known := connections{of: map[string]kube.Stored{}, raw: raw}
 	if len(raw) == 0 {
 		return known
 	}
-	if err := json.Unmarshal(raw, &known); err != nil {
-		diags.AddError("Cannot read how clusters were reached", sentence(err))
+	// Earlier versions kept connections with more in them.
+	var connectionsBefore map[string]kube.Connection
+	if err := json.Unmarshal(raw, &connectionsBefore); err != nil {
+		diags.AddError("Cannot read how clusters were reached", "The private state of the target is damaged.")
+		return known
+	}
+	if err := json.Unmarshal(raw, &known.of); err != nil {
+		diags.AddError("Cannot read how clusters were reached", "The private state of the target is damaged.")
+	}
+	for name, before := range connectionsBefore {
+		if stored, ok := before.Stored(); !ok {
+			delete(known.of, name)
+		} else if known.of[name].ExecCommand == "" {
+			known.of[name] = stored
+		}
 	}
 	return known
 }
@@ -37,25 +53,28 @@ func readConnections(ctx context.Context, private privateReader, diags *diag.Dia
 // rememberConnections keeps how the clusters of records are reached, and what is
 // known of those whose entry is gone.
 func (f *fleet) rememberConnections(ctx context.Context, known connections, after privateWriter, records map[deploy.Key]deploy.Record, diags *diag.Diagnostics) {
-	now := connections{}
+	now := map[string]kube.Stored{}
 	for key := range records {
 		found, ok := f.clusters[key.Cluster]
 		if !ok {
-			if before, had := known[key.Cluster]; had {
+			if before, had := known.of[key.Cluster]; had {
 				now[key.Cluster] = before
 			}
 			continue
 		}
-		if !found.connectionUnknown && !found.connection.IsSecret() {
-			now[key.Cluster] = found.connection
+		if found.connectionUnknown {
+			continue
+		}
+		if stored, ok := found.connection.Stored(); ok {
+			now[key.Cluster] = stored
 		}
 	}
-	if maps.EqualFunc(now, known, func(a, b kube.Connection) bool { return reflect.DeepEqual(a, b) }) {
-		return
-	}
-	raw, err := json.Marshal(now) //nolint:gosec // connections with a password or another secret are not among them
+	raw, err := json.Marshal(now)
 	if err != nil {
 		diags.AddError("Cannot store how clusters are reached", sentence(err))
+		return
+	}
+	if bytes.Equal(raw, known.raw) || len(now) == 0 && len(known.raw) == 0 {
 		return
 	}
 	diags.Append(after.SetKey(ctx, connectionsKey, raw)...)
@@ -71,14 +90,14 @@ func (f *fleet) recall(ctx context.Context, private privateReader, diags *diag.D
 	known := readConnections(ctx, private, diags)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, connection := range known {
+	for name, stored := range known.of {
 		if f.clusters[name] != nil || f.recalled[name] != nil {
 			continue
 		}
 		if f.recalled == nil {
 			f.recalled = map[string]*member{}
 		}
-		f.recalled[name] = &member{name: name, connection: connection, uid: uids[name]}
+		f.recalled[name] = &member{name: name, connection: stored.Connection(), uid: uids[name]}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -41,7 +42,7 @@ func TestGlanceAhead(t *testing.T) {
 		authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 		clusters[name] = &member{name: name, connection: kube.Connection{Host: server.URL, Token: "token", ClusterCACertificate: string(authority)}}
 	}
-	f, err := newFleet(settings{clusters: clusters, parallelism: 2})
+	f, err := newFleet(settings{clusters: clusters, parallelism: 2}, &diff.Masker{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -243,7 +243,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	abilities := r.fleet.lookAtAbilities(ctx, known)
 	lost := state.lostReleases()
 	observation := r.fleet.engine.Observe(ctx, state.holder(r.fleet), state.drift(), withLost(records, lost))
-	logPanics(ctx, observation.Failures)
+	r.fleet.logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return r.fleet.expectsNoAnswer(f.Cluster) })
 	addUnobserved(&resp.Diagnostics, state.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable)
 	if resp.Diagnostics.HasError() {

@@ -272,31 +272,3 @@ func TestLeavesAndTexts(t *testing.T) {
 		t.Errorf("a key of an elliptic curve: %v", err)
 	}
 }
-
-func TestMask(t *testing.T) {
-	t.Parallel()
-
-	secrets := []string{"correct horse/battery", "443", "yes", "x", "line one of it\nline two of it", "Z2VoZWltbmlz"}
-	tests := map[string]struct{ text, want string }{
-		"plain":      {"a correct horse/battery b", "a (sensitive value) b"},
-		"base64":     {"Y29ycmVjdCBob3JzZS9iYXR0ZXJ5", "(sensitive value)"},
-		"a URL":      {"https://u:correct+horse%2Fbattery@h", "https://u:(sensitive value)@h"},
-		"a path":     {"https://h/correct%20horse%2Fbattery", "https://h/(sensitive value)"},
-		"one line":   {"found: line two of it", "found: (sensitive value)"},
-		"as JSON":    {`"line one of it\nline two of it"`, `"(sensitive value)"`},
-		"decoded":    {"a geheimnis b", "a (sensitive value) b"},
-		"short":      {"port 443, 1443, yes, eyes, x", "port (sensitive value), 1443, (sensitive value), eyes, x"},
-		"nothing":    {"nothing of it", "nothing of it"},
-		"twice":      {"443 443", "(sensitive value) (sensitive value)"},
-		"at the end": {"is 443", "is (sensitive value)"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			if diff := cmp.Diff(tt.want, sops.Mask(tt.text, secrets)); diff != "" {
-				t.Errorf("masked (-want +got):\n%s", diff)
-			}
-		})
-	}
-}

@@ -1,16 +1,13 @@
 package target
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,18 +245,22 @@ func (d Deployment) HidesContent() bool { return d.LacksContent() || d.Bundle.Ha
 // from the cluster, or write-only ones.
 func (d Deployment) LacksContent() bool { return d.WriteOnly != nil || len(d.ValuesFrom()) > 0 }
 
-// SecretTexts returns the texts in the write-only input of a deployment that must not be
-// printed, in the forms in which errors and logs could contain them.
+// SecretTexts returns the texts of a deployment that must not be printed: those of its
+// write-only input and what was decrypted of its bundle.
 func (d Deployment) SecretTexts() []string {
+	var texts []string
+	if d.Bundle.HasSecrets() {
+		texts = d.Bundle.Secrets.Texts
+	}
 	if d.WriteOnly == nil {
-		return nil
+		return texts
 	}
 	found := map[string]bool{}
 	addLeaves(found, d.WriteOnly.Values)
 	for _, file := range d.WriteOnly.Files {
 		addManifests(found, string(file.Content))
 	}
-	return slices.Sorted(maps.Keys(found))
+	return append(slices.Sorted(maps.Keys(found)), texts...)
 }
 
 // addManifests takes the leaves of each object but what names and types it. A file that is
@@ -300,14 +301,7 @@ func addLeaves(found map[string]bool, value any) {
 }
 
 func addText(found map[string]bool, text string) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return
-	}
-	for _, form := range []string{text, base64.StdEncoding.EncodeToString([]byte(text)), url.QueryEscape(text), url.PathEscape(text)} {
-		found[form] = true
-	}
-	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
-		found[cmp.Or(strings.TrimSpace(string(decoded)), text)] = true
+	if text = strings.TrimSpace(text); text != "" {
+		found[text] = true
 	}
 }

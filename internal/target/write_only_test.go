@@ -120,7 +120,7 @@ func TestSecretTexts(t *testing.T) {
 		},
 	}}
 	texts := d.SecretTexts()
-	for _, want := range []string{"first secret", "Zmlyc3Qgc2VjcmV0", "first+secret", "first%20secret", "12345678", "1.2345678e+07", "second/secret", "second%2Fsecret", "third secret", "dGhpcmQgc2VjcmV0", "[broken secret"} {
+	for _, want := range []string{"first secret", "12345678", "1.2345678e+07", "second/secret", "dGhpcmQgc2VjcmV0", "[broken secret"} {
 		if !slices.Contains(texts, want) {
 			t.Errorf("%q is missing in %q", want, texts)
 		}

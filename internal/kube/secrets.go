@@ -1,0 +1,153 @@
+package kube
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
+
+// AddSecrets gives a masker the credentials of a connection. Those in files are added by New
+// and by the requests that they sign.
+func (c Connection) AddSecrets(masker *diff.Masker) {
+	masker.Add(c.Token, c.Password, c.ClientKey)
+	addUser(masker, c.Host)
+	addUser(masker, c.ProxyURL)
+	if c.Exec != nil {
+		for _, value := range c.Exec.Env {
+			masker.Add(value)
+		}
+		addArguments(masker, c.Exec.Args)
+	}
+	if c.Kubeconfig != "" {
+		if config, err := loadContent(c.Kubeconfig); err == nil {
+			addUsers(masker, config)
+		}
+	}
+}
+
+// addUsers adds the credentials of all users of a kubeconfig.
+func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
+	for _, user := range config.AuthInfos {
+		masker.Add(user.Token, user.Password, string(user.ClientKeyData))
+		if user.AuthProvider != nil {
+			for _, value := range user.AuthProvider.Config {
+				masker.Add(value)
+			}
+		}
+		if user.Exec != nil {
+			for _, variable := range user.Exec.Env {
+				masker.Add(variable.Value)
+			}
+			addArguments(masker, user.Exec.Args)
+		}
+	}
+	for _, cluster := range config.Clusters {
+		addUser(masker, cluster.Server)
+		addUser(masker, cluster.ProxyURL)
+	}
+}
+
+// addUser adds what stands before the host of an address. A name without a password can be a
+// token.
+func addUser(masker *diff.Masker, address string) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.User == nil {
+		return
+	}
+	password, _ := parsed.User.Password()
+	masker.Add(password, parsed.User.String())
+}
+
+// addArguments adds the arguments of a command whose names say that they are secret.
+func addArguments(masker *diff.Masker, arguments []string) {
+	for i, argument := range arguments {
+		name, value, assigned := strings.Cut(argument, "=")
+		if !namesSecret(name) {
+			continue
+		}
+		if !assigned && i+1 < len(arguments) && !strings.HasPrefix(arguments[i+1], "-") && strings.HasPrefix(name, "-") {
+			value = arguments[i+1]
+		}
+		masker.Add(value)
+	}
+}
+
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"token", "secret", "password", "key", "credential"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// addConfig adds what a configuration was read to have, wherever it was read from.
+func addConfig(masker *diff.Masker, config *rest.Config) {
+	masker.Add(config.BearerToken, config.Password, string(config.KeyData))
+	if config.ExecProvider != nil {
+		for _, variable := range config.ExecProvider.Env {
+			masker.Add(variable.Value)
+		}
+		addArguments(masker, config.ExecProvider.Args)
+	}
+	proxy := config.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	addUser(masker, config.Host)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return
+	}
+	if through, err := proxy(&http.Request{URL: server}); err == nil && through != nil {
+		addUser(masker, through.String())
+	}
+}
+
+// learning is a transport that gives a masker what a request is signed with, however it was
+// had: a server can repeat it in its answer.
+type learning struct {
+	next   http.RoundTripper
+	masker *diff.Masker
+	last   *atomic.Value
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (l learning) WrappedRoundTripper() http.RoundTripper { return l.next }
+
+func (l learning) RoundTrip(request *http.Request) (*http.Response, error) {
+	if header := request.Header.Get("Authorization"); header != "" && l.last.Swap(header) != header {
+		l.learn(header)
+	}
+	return l.next.RoundTrip(request)
+}
+
+func (l learning) learn(header string) {
+	scheme, credentials, _ := strings.Cut(header, " ")
+	l.masker.Add(credentials)
+	if strings.EqualFold(scheme, "Basic") {
+		if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil {
+			_, password, _ := strings.Cut(string(pair), ":")
+			l.masker.Add(password)
+		}
+	}
+}
+
+// silence keeps client-go from writing what servers say to the log, where nobody masks it.
+//
+//nolint:gochecknoglobals // guards the global of klog
+var silence = sync.OnceFunc(func() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+})
