@@ -85,7 +85,7 @@ func (e *ChartError) Error() string {
 		return inFile(e.File, fmt.Sprintf("helm.chart %q leads out of the bundle's folder; move the chart into it", e.Chart))
 	}
 	if e.Fetched {
-		return inFile(e.File, fmt.Sprintf("what helm.chart %q leads to holds no Chart.yaml", WithoutUser(e.Chart)))
+		return inFile(e.File, fmt.Sprintf("what helm.chart %q leads to holds no Chart.yaml", Shown(e.Chart)))
 	}
 	return inFile(e.File, fmt.Sprintf("helm.chart %q is no folder of the bundle with a Chart.yaml, no packed chart and no address of one", e.Chart))
 }

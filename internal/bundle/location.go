@@ -55,9 +55,9 @@ type LocationError struct {
 
 func (e *LocationError) Error() string {
 	if e.Chart.Repo != "" {
-		return fmt.Sprintf("chart %q of helm.repo %q: %s", WithoutUser(e.Chart.Name), WithoutUser(e.Chart.Repo), e.Err)
+		return fmt.Sprintf("chart %q of helm.repo %q: %s", Shown(e.Chart.Name), Shown(e.Chart.Repo), e.Err)
 	}
-	return fmt.Sprintf("helm.chart %q: %s", WithoutUser(e.Chart.Name), e.Err)
+	return fmt.Sprintf("helm.chart %q: %s", Shown(e.Chart.Name), e.Err)
 }
 
 const ociScheme = "oci://"
@@ -80,6 +80,11 @@ func (c Chart) Location() (Location, error) {
 }
 
 func (c Chart) location() (at Location, problem string) {
+	for _, address := range []string{c.Repo, c.Name} {
+		if problem := RefuseCredentials(address); problem != "" {
+			return Location{}, problem
+		}
+	}
 	switch {
 	case strings.HasPrefix(c.Repo, ociScheme):
 		address := strings.TrimSuffix(c.Repo, "/")
@@ -141,9 +146,6 @@ func (c Chart) byURL() (Location, string) {
 		return Location{}, "the folder after // leads out of it"
 	}
 	query := parsed.Query()
-	if query.Has("sshkey") {
-		return Location{}, "a key must not stand in an address; give it to the provider, under git"
-	}
 	at.Ref, at.Checksum = query.Get("ref"), strings.ToLower(query.Get("checksum"))
 	at.Format = strings.ToLower(strings.TrimPrefix(query.Get("archive"), "."))
 	if depth := query.Get("depth"); depth != "" {
@@ -255,18 +257,4 @@ func splitSubdirectory(name string) (before, subdirectory string) {
 		return before, ""
 	}
 	return before, subdirectory
-}
-
-// WithoutUser cuts what stands before the host of a URL; it may be a token.
-func WithoutUser(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return address
-	}
-	host, after, found := strings.Cut(rest, "/")
-	host = host[strings.LastIndex(host, "@")+1:]
-	if found {
-		host += "/" + after
-	}
-	return scheme + "://" + host
 }

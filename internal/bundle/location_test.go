@@ -89,11 +89,60 @@ func TestLocationErrors(t *testing.T) {
 	}
 }
 
-func TestLocationErrorHidesToken(t *testing.T) {
+// An address with a credential is refused, and the credential is not repeated.
+func TestLocationRefusesCredentials(t *testing.T) {
 	t.Parallel()
-	_, err := bundle.Chart{Name: "https://token:s3cret@example.com/charts"}.Location() //nolint:gosec // no real token
-	if err == nil || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("Location: %v", err)
+	tests := map[string]bundle.Chart{
+		"user and password":           {Name: "https://token:s3cret@example.com/charts.tgz"},
+		"token as user":               {Name: "https://s3cret@example.com/charts.tgz"},
+		"repository":                  {Repo: "https://user:s3cret@charts.example.com", Name: "web"},
+		"token of a repository":       {Repo: "https://charts.example.com?token=s3cret", Name: "web"},
+		"registry":                    {Repo: "oci://user:s3cret@ghcr.io/acme/web"},
+		"registry by name":            {Name: "oci://s3cret@ghcr.io/acme/web"},
+		"registry with a query":       {Name: "oci://ghcr.io/acme/web?token=s3cret"},
+		"git":                         {Name: "git::https://user:s3cret@example.com/a.git"},
+		"git, token as user":          {Name: "git::https://s3cret@example.com/a.git//web?ref=v1"},
+		"git by ssh":                  {Name: "git::ssh://git:s3cret@example.com/a.git"},
+		"git by ssh, short":           {Name: "git::git:s3cret@example.com:a.git"},
+		"key":                         {Name: "git::ssh://git@example.com/a.git?sshkey=s3cret"},
+		"key in capitals":             {Name: "git::ssh://git@example.com/a.git?ref=v1&SSHKey=s3cret"},
+		"short form of a host":        {Name: "github.com/acme/charts?token=s3cret"},
+		"signature":                   {Name: "https://bucket.example.com/web.tgz?X-Amz-Signature=s3cret"},
+		"escaped name":                {Name: "https://example.com/web.tgz?%74oken=s3cret"},
+		"no URL":                      {Name: "https://user:s3/s3cret@example.com/web.tgz"},
+		"no URL, with a query":        {Name: "git::https://example.com:port/a.git?private_token=s3cret"},
+		"in an address without fetch": {Name: "s3::https://user:s3cret@example.com/a.tgz"},
+	}
+	for name, chart := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := chart.Location()
+			if wrong, ok := errors.AsType[*bundle.LocationError](err); !ok || strings.Contains(wrong.Error(), "s3cret") {
+				t.Errorf("Location: %v", err)
+			}
+		})
+	}
+}
+
+func TestShown(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"https://user:pa/ss@example.com/a?b=c#d":  "https://example.com/a?…",
+		"https://example.com/a":                   "https://example.com/a",
+		"git::ssh://git@example.com/a.git?ref=v1": "git::ssh://git@example.com/a.git?…",
+		"ssh://git:s3cret@example.com/a.git":      "ssh://example.com/a.git",
+		"git@example.com:a.git":                   "git@example.com:a.git",
+		"git:s3cret@example.com:a.git":            "example.com:a.git",
+		"git::git:s3cret@example.com:a.git":       "git::example.com:a.git",
+		"web":                                     "web",
+	}
+	for address, want := range tests {
+		t.Run(address, func(t *testing.T) {
+			t.Parallel()
+			if got := bundle.Shown(address); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -115,6 +164,9 @@ func FuzzLocation(f *testing.F) {
 		at, err := bundle.Chart{Repo: repo, Name: name}.Location()
 		if err != nil {
 			return
+		}
+		if problem := bundle.RefuseCredentials(at.URL); problem != "" {
+			t.Errorf("%q, %q leads to %q: %s", repo, name, at.URL, problem)
 		}
 		if parsed, err := url.Parse(at.URL); err != nil || parsed.Host == "" {
 			t.Errorf("%q, %q leads to %q: %v", repo, name, at.URL, err)

@@ -158,6 +158,9 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 	case strings.HasPrefix(address, fileScheme):
 		return beside(files, folder, d)
 	case strings.HasPrefix(address, ociScheme+"://"):
+		if problem := bundle.RefuseCredentials(address); problem != "" {
+			return nil, "", &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New(problem)}
+		}
 		files, found, err := f.fromRegistry(ctx, address+"/"+d.Name, cmp.Or(version, d.Version), "")
 		return files, found.Version, err
 	}

@@ -65,6 +65,7 @@ func TestErrors(t *testing.T) {
 		{"password without a scheme", "me:s3cret@example.com:repo", git.Ref{}, isType[*git.UnsupportedURLError]},
 		{"token as the user", "http://s3cret@" + strings.TrimPrefix(s.URL("nowhere"), "http://"), git.Ref{}, isType[*git.RepositoryNotFoundError]},
 		{"query", "https://example.com/repo?ref=main", git.Ref{}, isType[*git.UnsupportedURLError]},
+		{"token in a query", "https://example.com/repo?token=s3cret", git.Ref{}, isType[*git.UnsupportedURLError]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

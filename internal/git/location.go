@@ -158,5 +158,8 @@ func redact(repo string) string {
 	if at := strings.LastIndex(rest, "@"); at >= 0 && (ok || strings.Contains(rest[:at], ":")) {
 		rest = rest[at+1:]
 	}
+	if query := strings.IndexAny(rest, "?#"); query >= 0 { // It can hold a token.
+		rest = rest[:query] + "?…"
+	}
 	return scheme + rest
 }

@@ -183,11 +183,11 @@ func (s *Store) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location,
 	}
 	folder, err := enter(repository, at.Subdirectory)
 	if err != nil {
-		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.WithoutUser(at.URL), err)
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.Shown(at.URL), err)
 	}
 	files, err := bundle.Files(folder)
 	if err != nil {
-		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.WithoutUser(at.URL), err)
+		return nil, bundle.Pin{}, fmt.Errorf("reading commit %s of %s: %w", commit, bundle.Shown(at.URL), err)
 	}
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil

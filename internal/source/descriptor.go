@@ -206,7 +206,7 @@ func (s Spec) key() (string, error) {
 func (s Spec) where() string {
 	switch {
 	case s.Git != nil:
-		return fmt.Sprintf("commit %s of %s", s.Git.Commit, bundle.WithoutUser(s.Git.Repo))
+		return fmt.Sprintf("commit %s of %s", s.Git.Commit, bundle.Shown(s.Git.Repo))
 	case s.Directory != "":
 		return "directory " + s.Directory
 	}
