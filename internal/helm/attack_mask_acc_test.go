@@ -2,18 +2,11 @@ package helm_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,87 +14,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
-
-// refuseAll lets a webhook refuse what is done to objects of a kind in the namespace, and
-// repeat all it is given: the object as it was and as it is, each value also decoded.
-func (o *onCluster) refuseAll(resource string, operations ...admissionregistrationv1.OperationType) {
-	o.Helper()
-	if testenv.Shared(o.T).External() {
-		o.Skip("an existing cluster does not reach a webhook of the test")
-	}
-	server := httptest.NewTLSServer(http.HandlerFunc(echo))
-	o.Cleanup(server.Close)
-	address := server.URL
-	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: o.namespace},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "echo.example.com", AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none,
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				URL: &address, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: o.namespace}},
-			ObjectSelector:    &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "owner", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"helm"}}}},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: operations,
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{resource}},
-			}},
-		}},
-	}
-	webhooks := o.objects.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	if _, err := webhooks.Create(o.Context(), webhook, metav1.CreateOptions{}); err != nil {
-		o.Fatal(err)
-	}
-	o.Cleanup(func() {
-		if err := webhooks.Delete(o.Context(), webhook.Name, metav1.DeleteOptions{}); err != nil && o.Context().Err() == nil {
-			o.Error(err)
-		}
-	})
-	o.awaitRefusal(resource)
-}
-
-// awaitRefusal returns when the API server has read the webhook.
-func (o *onCluster) awaitRefusal(resource string) {
-	o.Helper()
-	for {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}
-		_, err := o.objects.CoreV1().ConfigMaps(o.namespace).Create(o.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if resource == "secrets" {
-			_, err = o.objects.CoreV1().Secrets(o.namespace).Create(o.Context(), &corev1.Secret{ObjectMeta: probe.ObjectMeta}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		}
-		if err != nil && strings.Contains(err.Error(), "echo.example.com") {
-			return
-		}
-		if o.Context().Err() != nil {
-			o.Fatal("the webhook was never asked")
-		}
-	}
-}
-
-func echo(w http.ResponseWriter, request *http.Request) {
-	content, err := io.ReadAll(request.Body)
-	if err != nil {
-		return
-	}
-	var review admissionv1.AdmissionReview
-	if json.Unmarshal(content, &review) != nil {
-		return
-	}
-	said := string(review.Request.Object.Raw) + string(review.Request.OldObject.Raw)
-	for _, raw := range [][]byte{review.Request.Object.Raw, review.Request.OldObject.Raw} {
-		var object struct{ Data map[string]string }
-		_ = json.Unmarshal(raw, &object) // There may be none.
-		for key, value := range object.Data {
-			decoded, _ := base64.StdEncoding.DecodeString(value)
-			said += fmt.Sprintf(" %s=%s", key, decoded)
-		}
-	}
-	review.Response = &admissionv1.AdmissionResponse{
-		UID: review.Request.UID, Result: &metav1.Status{Message: "I do not want " + review.Request.Name + ": " + said},
-	}
-	review.Request = nil
-	_ = json.NewEncoder(w).Encode(review)
-}
 
 // secretFile is a file with a Secret.
 func secretFile(name, annotations, value string) string {
@@ -175,12 +87,15 @@ func TestAccAttackEchoedSecrets(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if testenv.Shared(t).External() {
+				t.Skip("an existing cluster does not reach a webhook of the test")
+			}
 			o := newOnCluster(t, "mask-"+strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name))
 			var known *release.Known
 			if test.before != nil {
 				known = test.before(o)
 			}
-			o.refuseAll(test.resource, all...)
+			testenv.Shared(t).Cluster(0).RefuseAll(t, o.namespace, test.resource, all...)
 			var err error
 			switch {
 			case test.removed:

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/base64"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -147,7 +146,4 @@ func (l learning) learn(header string) {
 // silence keeps client-go from writing what servers say to the log, where nobody masks it.
 //
 //nolint:gochecknoglobals // guards the global of klog
-var silence = sync.OnceFunc(func() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-})
+var silence = sync.OnceFunc(func() { klog.SetLogger(klog.Logger{}) }) // It writes nothing.
