@@ -124,7 +124,7 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"on_missing": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What happens to deployments on a cluster that `clusters` no longer holds and that cannot be cleaned up, because its connection held a secret, " +
+				MarkdownDescription: "What happens to deployments on a cluster that `clusters` no longer holds and that cannot be cleaned up, because its connection held a secret or arguments of a command, " +
 					"which is never kept, or because it does not answer any more: `error` (default) asks for the entry back for one apply; " +
 					"`forget` drops them from state and leaves them on the cluster.",
 				Validators: []validator.String{stringvalidator.OneOf(errorMissing, forgetMissing)},
