@@ -8,7 +8,7 @@ import (
 // Shown is an address for people: without what stands before the host, and without query and
 // fragment. Any of them can be a credential. It need not be a valid address.
 func Shown(address string) string {
-	address, _, hidden := cutAny(address, "?#")
+	address, hidden := cutAny(address, "?#")
 	scheme, rest := "", address
 	if before, after, ok := strings.Cut(address, "://"); ok {
 		scheme, rest = before+"://", after
@@ -28,11 +28,11 @@ func Shown(address string) string {
 	return scheme + rest
 }
 
-func cutAny(text, chars string) (before, after string, found bool) {
+func cutAny(text, chars string) (before string, found bool) {
 	if i := strings.IndexAny(text, chars); i >= 0 {
-		return text[:i], text[i+1:], true
+		return text[:i], true
 	}
-	return text, "", false
+	return text, false
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {
@@ -48,9 +48,9 @@ func RefuseCredentials(address string) string {
 	const advice = " must not stand in an address; give it to the provider, under git or registries"
 	_, address = forcedScheme(address)
 	scheme, rest, hasScheme := strings.Cut(address, "://")
-	authority, _, _ := cutAny(rest, "/?#")
+	authority, _ := cutAny(rest, "/?#")
 	if !hasScheme {
-		authority, _, _ = cutAny(address, "/?#")
+		authority, _ = cutAny(address, "/?#")
 	}
 	if user, _, ok := cutLast(authority, "@"); ok {
 		// A name alone is a token for most servers but those of ssh.

@@ -93,16 +93,16 @@ func TestLocationErrors(t *testing.T) {
 func TestLocationRefusesCredentials(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bundle.Chart{
-		"user and password":           {Name: "https://token:s3cret@example.com/charts.tgz"},
+		"user and password":           {Name: "https://token:s3cret@example.com/charts.tgz"}, //nolint:gosec // no real password
 		"token as user":               {Name: "https://s3cret@example.com/charts.tgz"},
-		"repository":                  {Repo: "https://user:s3cret@charts.example.com", Name: "web"},
+		"repository":                  {Repo: "https://user:s3cret@charts.example.com", Name: "web"}, //nolint:gosec // no real password
 		"token of a repository":       {Repo: "https://charts.example.com?token=s3cret", Name: "web"},
-		"registry":                    {Repo: "oci://user:s3cret@ghcr.io/acme/web"},
+		"registry":                    {Repo: "oci://user:s3cret@ghcr.io/acme/web"}, //nolint:gosec // no real password
 		"registry by name":            {Name: "oci://s3cret@ghcr.io/acme/web"},
 		"registry with a query":       {Name: "oci://ghcr.io/acme/web?token=s3cret"},
-		"git":                         {Name: "git::https://user:s3cret@example.com/a.git"},
+		"git":                         {Name: "git::https://user:s3cret@example.com/a.git"}, //nolint:gosec // no real password
 		"git, token as user":          {Name: "git::https://s3cret@example.com/a.git//web?ref=v1"},
-		"git by ssh":                  {Name: "git::ssh://git:s3cret@example.com/a.git"},
+		"git by ssh":                  {Name: "git::ssh://git:s3cret@example.com/a.git"}, //nolint:gosec // no real password
 		"git by ssh, short":           {Name: "git::git:s3cret@example.com:a.git"},
 		"key":                         {Name: "git::ssh://git@example.com/a.git?sshkey=s3cret"},
 		"key in capitals":             {Name: "git::ssh://git@example.com/a.git?ref=v1&SSHKey=s3cret"},
@@ -111,7 +111,7 @@ func TestLocationRefusesCredentials(t *testing.T) {
 		"escaped name":                {Name: "https://example.com/web.tgz?%74oken=s3cret"},
 		"no URL":                      {Name: "https://user:s3/s3cret@example.com/web.tgz"},
 		"no URL, with a query":        {Name: "git::https://example.com:port/a.git?private_token=s3cret"},
-		"in an address without fetch": {Name: "s3::https://user:s3cret@example.com/a.tgz"},
+		"in an address without fetch": {Name: "s3::https://user:s3cret@example.com/a.tgz"}, //nolint:gosec // no real password
 	}
 	for name, chart := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,14 +16,14 @@ import (
 )
 
 // secretFile is a file with a Secret.
-func secretFile(name, annotations, value string) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, annotations: {%s}}\nstringData: {password: %s}\n", name, annotations, value)
+func secretFile(annotations, value string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {%s}}\nstringData: {password: %s}\n", annotations, value)
 }
 
 // Webhooks refuse objects and quote what is in them. No value of a Secret is in the error.
 func TestAccAttackEchoedSecrets(t *testing.T) {
 	t.Parallel()
-	const secret = "correct-horse-battery"
+	const secret = plantedSecret
 	encoded := base64.StdEncoding.EncodeToString([]byte("user:" + secret + "@db"))
 	all := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
 	tests := map[string]struct {
@@ -33,53 +33,53 @@ func TestAccAttackEchoedSecrets(t *testing.T) {
 		removed  bool
 		force    bool
 	}{
-		"in the manifest": {resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", "", secret)}},
+		"in the manifest": {resource: "secrets", files: map[string]string{"s.yaml": secretFile("", secret)}},
 		"in a hook": {
-			resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", `helm.sh/hook: pre-install`, secret)},
+			resource: "secrets", files: map[string]string{"s.yaml": secretFile(`helm.sh/hook: pre-install`, secret)},
 		},
 		"in a hook after the install": {
-			resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", `"helm.sh/hook": "post-install,pre-upgrade"`, secret)},
+			resource: "secrets", files: map[string]string{"s.yaml": secretFile(`"helm.sh/hook": "post-install,pre-upgrade"`, secret)},
 		},
 		"base64 in another object": {resource: "configmaps", files: map[string]string{
-			"s.yaml": secretFile("s", "", secret),
+			"s.yaml": secretFile("", secret),
 			"c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {url: " + encoded + "}\n",
 		}},
 		"live": {
-			resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", "", "changed-by-the-bundle")},
+			resource: "secrets", files: map[string]string{"s.yaml": secretFile("", "changed-by-the-bundle")},
 			before: func(o *onCluster) *release.Known {
-				known := o.install(map[string]string{"s.yaml": secretFile("s", "", "as-it-was-at-first")})
-				o.plant("s", secret)
+				known := o.install(map[string]string{"s.yaml": secretFile("", "as-it-was-at-first")})
+				o.plant()
 				return &known
 			},
 		},
 		"live, replaced": {
-			resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", "", "changed-by-the-bundle")}, force: true,
+			resource: "secrets", files: map[string]string{"s.yaml": secretFile("", "changed-by-the-bundle")}, force: true,
 			before: func(o *onCluster) *release.Known {
-				known := o.install(map[string]string{"s.yaml": secretFile("s", "", "as-it-was-at-first")})
-				o.plant("s", secret)
+				known := o.install(map[string]string{"s.yaml": secretFile("", "as-it-was-at-first")})
+				o.plant()
 				return &known
 			},
 		},
 		"live, removed by an upgrade": {
 			resource: "secrets", files: map[string]string{"c.yaml": configMapFile("mask-live-removed-by-an-upgrade", "c")},
 			before: func(o *onCluster) *release.Known {
-				known := o.install(map[string]string{"s.yaml": secretFile("s", "", "as-it-was-at-first")})
-				o.plant("s", secret)
+				known := o.install(map[string]string{"s.yaml": secretFile("", "as-it-was-at-first")})
+				o.plant()
 				return &known
 			},
 		},
 		"live, in place of a hook": {
-			resource: "secrets", files: map[string]string{"s.yaml": secretFile("s", `helm.sh/hook: pre-upgrade`, "changed-by-the-bundle")},
+			resource: "secrets", files: map[string]string{"s.yaml": secretFile(`helm.sh/hook: pre-upgrade`, "changed-by-the-bundle")},
 			before: func(o *onCluster) *release.Known {
-				known := o.install(map[string]string{"s.yaml": secretFile("s", `helm.sh/hook: pre-install`, "as-it-was-at-first")})
-				o.plant("s", secret)
+				known := o.install(map[string]string{"s.yaml": secretFile(`helm.sh/hook: pre-install`, "as-it-was-at-first")})
+				o.plant()
 				return &known
 			},
 		},
 		"a hook, uninstalled": {
 			resource: "secrets", removed: true,
 			before: func(o *onCluster) *release.Known {
-				known := o.install(map[string]string{"s.yaml": secretFile("s", `helm.sh/hook: pre-delete`, secret)})
+				known := o.install(map[string]string{"s.yaml": secretFile(`helm.sh/hook: pre-delete`, secret)})
 				return &known
 			},
 		},
@@ -124,11 +124,13 @@ func TestAccAttackEchoedSecrets(t *testing.T) {
 	}
 }
 
-// plant adds a value to a live Secret that no manifest has.
-func (o *onCluster) plant(name, value string) {
+const plantedSecret = "correct-horse-battery"
+
+// plant adds a value to the live Secret that no manifest has.
+func (o *onCluster) plant() {
 	o.Helper()
-	patch := fmt.Sprintf(`{"stringData":{"planted":%q}}`, value)
-	if _, err := o.objects.CoreV1().Secrets(o.namespace).Patch(o.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	patch := fmt.Sprintf(`{"stringData":{"planted":%q}}`, plantedSecret)
+	if _, err := o.objects.CoreV1().Secrets(o.namespace).Patch(o.Context(), "s", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		o.Fatal(err)
 	}
 }

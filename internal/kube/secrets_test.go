@@ -149,9 +149,9 @@ func TestAttackEchoedWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr := os.Stderr
-	os.Stderr = written //nolint:reassign // what client-go writes to
+	os.Stderr = written // What client-go writes to.
 	expectUID(t, to(server))
-	os.Stderr = stderr //nolint:reassign // as it was
+	os.Stderr = stderr
 	if err := written.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func TestStored(t *testing.T) {
 		"password":           {Connection{Host: "a", Username: "u", Password: "secret"}, false},
 		"key":                {Connection{Host: "a", ClientCertificate: "c", ClientKey: "secret"}, false},
 		"kubeconfig":         {Connection{Kubeconfig: "secret"}, false},
-		"user of the proxy":  {Connection{Host: "a", TokenFile: "t", ProxyURL: "http://user:secret@proxy"}, false},
-		"user of the host":   {Connection{Host: "https://user:secret@a", TokenFile: "t"}, false},
+		"user of the proxy":  {Connection{Host: "a", TokenFile: "t", ProxyURL: "http://user:secret@proxy"}, false}, //nolint:gosec // no real password
+		"user of the host":   {Connection{Host: "https://user:secret@a", TokenFile: "t"}, false},                   //nolint:gosec // no real password
 		"the same, shorter":  {Connection{Host: "user:secret@a", TokenFile: "t"}, false},
 		"query of the host":  {Connection{Host: "https://a?token=secret", TokenFile: "t"}, false},
 		"query of the proxy": {Connection{Host: "https://a", TokenFile: "t", ProxyURL: "http://a?token=secret"}, false},

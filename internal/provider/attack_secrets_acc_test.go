@@ -56,7 +56,7 @@ func newPlanted(t *testing.T, env *testenv.Env) *planted {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Warning", fmt.Sprintf("299 - %q", said))
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":%q,"errors":[{"code":"DENIED","message":%q}]}`, "I repeat "+said, "I repeat "+said)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":%q,"errors":[{"code":"DENIED","message":%q}]}`, "I repeat "+said, "I repeat "+said) //nolint:gosec // what the test is about
 	}))
 	t.Cleanup(p.parrot.Close)
 	return p

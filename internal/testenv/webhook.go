@@ -93,17 +93,18 @@ func refuse(w http.ResponseWriter, request *http.Request) {
 	if json.Unmarshal(content, &review) != nil || review.Request == nil {
 		return
 	}
-	said := string(review.Request.Object.Raw) + string(review.Request.OldObject.Raw)
+	var said strings.Builder
+	fmt.Fprintf(&said, "%s%s", review.Request.Object.Raw, review.Request.OldObject.Raw)
 	for _, raw := range [][]byte{review.Request.Object.Raw, review.Request.OldObject.Raw} {
 		var object struct{ Data map[string]string }
 		_ = json.Unmarshal(raw, &object) // There may be none.
 		for key, value := range object.Data {
 			decoded, _ := base64.StdEncoding.DecodeString(value)
-			said += fmt.Sprintf(" %s=%s", key, decoded)
+			fmt.Fprintf(&said, " %s=%s", key, decoded)
 		}
 	}
 	review.Response = &admissionv1.AdmissionResponse{
-		UID: review.Request.UID, Result: &metav1.Status{Message: "I do not want " + review.Request.Name + ": " + said},
+		UID: review.Request.UID, Result: &metav1.Status{Message: "I do not want " + review.Request.Name + ": " + said.String()},
 	}
 	review.Request = nil
 	_ = json.NewEncoder(w).Encode(review)
