@@ -146,7 +146,7 @@ func (m *targetModel) addWriteOnlyErrors(err error, diags *diag.Diagnostics) {
 		return
 	}
 	errs := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Only the outermost is a list of errors.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()
 	}
 	for _, err := range errs {

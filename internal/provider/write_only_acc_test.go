@@ -25,7 +25,7 @@ import (
 // The secrets differ in plain, in base64 and in a URL.
 const (
 	firstSecret  = "correct horse&battery/staple"
-	secondSecret = "tr0ub4dor+and=three?more"
+	secondSecret = "jazz plus+sign and=more?"
 	thirdSecret  = "seventeen%green elephants"
 	// namedSecret can name an object.
 	namedSecret = "velvet-octopus-parade"
@@ -47,13 +47,14 @@ type secretive struct {
 	values, files, extra string
 }
 
-const passwordVersion = "values_wo = { app = { password = var.password } }\n  values_wo_version = { app = %d }"
+//nolint:gosec // G101: the password is a variable
+const valuesTemplate = "values_wo = { app = { password = var.password } }\n  values_wo_version = { app = %d }"
 
 func newSecretive(t *testing.T) *secretive {
 	t.Helper()
 	s := &secretive{workspace: newWorkspace(t), site: newSite(t, testenv.Shared(t)), labels: []string{on}, word: "one"}
 	s.env = append(s.env, "TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(s.dir, "trace.log"))
-	s.values = fmt.Sprintf(passwordVersion, 1)
+	s.values = fmt.Sprintf(valuesTemplate, 1)
 	s.password(firstSecret)
 	return s
 }
@@ -130,21 +131,22 @@ func (s *secretive) expectSecrecy(t *testing.T, texts ...string) {
 	for i, text := range texts {
 		found[fmt.Sprintf("output %d", i+1)] = text
 	}
-	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
+	files := os.DirFS(s.dir)
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		content, err := os.ReadFile(path)
+		content, err := fs.ReadFile(files, path)
 		found[path] = string(content)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, saved := found[filepath.Join(s.dir, "tfplan")]; saved {
+	if _, saved := found["tfplan"]; saved {
 		unzip(t, filepath.Join(s.dir, "tfplan"), found)
 	}
-	if len(found[filepath.Join(s.dir, "trace.log")]) == 0 {
+	if len(found["trace.log"]) == 0 {
 		t.Error("there is no log: this test could not fail")
 	}
 	for name, text := range found {
@@ -164,7 +166,11 @@ func unzip(t *testing.T, path string, into map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close()
+	defer func() {
+		if err := archive.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, file := range archive.File {
 		reader, err := file.Open()
 		if err != nil {
@@ -180,6 +186,8 @@ func unzip(t *testing.T, path string, into map[string]string) {
 
 // Write-only values reach every write of their deployments, whatever its reason, and nothing
 // that Terraform stores or prints.
+//
+//nolint:tparallel // each step goes on from the one before
 func TestAccWriteOnlyValues(t *testing.T) {
 	t.Parallel()
 	s := newSecretive(t)
@@ -202,12 +210,13 @@ func TestAccWriteOnlyValues(t *testing.T) {
 		},
 		{
 			name:   "another version deploys its bundle alone",
-			change: func(*testing.T) { s.password(secondSecret); s.values = fmt.Sprintf(passwordVersion, 2) },
+			change: func(*testing.T) { s.password(secondSecret); s.values = fmt.Sprintf(valuesTemplate, 2) },
 			plan:   []string{"~ a/app"}, password: []string{secondSecret},
 		},
 		{
 			name: "a correction of drift keeps the value",
 			change: func(t *testing.T) {
+				t.Helper()
 				s.site.edit(t, 0, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "app", `{"data":{"key":"changed by hand"}}`)
 			},
 			plan: []string{"~ a/app"}, password: []string{secondSecret},
@@ -220,7 +229,7 @@ func TestAccWriteOnlyValues(t *testing.T) {
 		{
 			name: "values as YAML",
 			change: func(*testing.T) {
-				s.values = strings.Replace(fmt.Sprintf(passwordVersion, 3), "{ password = var.password }", "yamlencode({ password = var.password })", 1)
+				s.values = strings.Replace(fmt.Sprintf(valuesTemplate, 3), "{ password = var.password }", "yamlencode({ password = var.password })", 1)
 			},
 			plan: []string{"~ a/app", "~ b/app"}, password: []string{secondSecret, secondSecret},
 		},
@@ -283,7 +292,8 @@ func TestAccWriteOnlyErrors(t *testing.T) {
 	}
 }
 
-const passwordFile = `files_wo = { other = { "secrets/db.yaml" = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  key: ${jsonencode(var.password)}\n" } }
+//nolint:gosec // G101: the password is a variable
+const filesTemplate = `files_wo = { other = { "secrets/db.yaml" = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  key: ${jsonencode(var.password)}\n" } }
   files_wo_version = { other = %d }`
 
 // expectFile wants a value in the Secret of the write-only file.
@@ -302,7 +312,7 @@ func (s *secretive) expectFile(t *testing.T, want string) {
 func TestAccWriteOnlyFiles(t *testing.T) {
 	t.Parallel()
 	s := newSecretive(t)
-	s.values, s.files, s.extra = "", fmt.Sprintf(passwordFile, 1), "diff = \"rendered\""
+	s.values, s.files, s.extra = "", fmt.Sprintf(filesTemplate, 1), "diff = \"rendered\""
 	s.expectPlan(t, "+ a/app", "+ a/other")
 	s.applyPlan(t)
 	s.expectFile(t, firstSecret)
@@ -322,7 +332,7 @@ func TestAccWriteOnlyFiles(t *testing.T) {
 	s.expectFile(t, firstSecret)
 
 	s.password(secondSecret)
-	s.files = fmt.Sprintf(passwordFile, 2)
+	s.files = fmt.Sprintf(filesTemplate, 2)
 	s.expectPlan(t, "~ a/other")
 	s.applyPlan(t)
 	s.expectFile(t, secondSecret)
@@ -425,7 +435,7 @@ func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 		{firstSecret, []string{"+ a/app", "+ a/other"}},
 		{secondSecret, []string{"~ a/app"}},
 	} {
-		s.values = fmt.Sprintf(passwordVersion, i)
+		s.values = fmt.Sprintf(valuesTemplate, i)
 		s.password(step.password)
 		g.become(t, "plan", role(t, "plan"))
 		g.record()
