@@ -81,6 +81,10 @@ func normalPlan(output, namespace string) string {
 	text = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`).ReplaceAllString(text, "")
 	// Where the two show the same change in different ways.
 	text = regexp.MustCompile(`(?ms)^      ([~+-]) bundles +=( \[)\n.*?^        \]`).ReplaceAllString(text, "      $1 bundles                 =$2...]")
+	// OpenTofu lists write-only attributes with each change, Terraform hides those that are
+	// not given among the unchanged.
+	text = regexp.MustCompile(`(?m)^      [~+-] (values|files)_wo +=.*\n`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`# \(\d+ unchanged attributes hidden\)`).ReplaceAllString(text, "# (some unchanged attributes hidden)")
 	text = strings.ReplaceAll(text, `message   = "" -> (known after apply)`, "message   = null -> (known after apply)")
 	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "127.0.0.1:00000")
 	text = regexp.MustCompile(`\b[A-Z2-7]{26}\b`).ReplaceAllString(text, "SOME-ID")

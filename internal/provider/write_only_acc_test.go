@@ -25,7 +25,7 @@ import (
 // The secrets differ in plain, in base64 and in a URL.
 const (
 	firstSecret  = "correct horse&battery/staple"
-	secondSecret = "jazz plus+sign and=more?"
+	secondSecret = "correct mule+zebra?and=nail"
 	thirdSecret  = "seventeen%green elephants"
 	// namedSecret can name an object.
 	namedSecret = "velvet-octopus-parade"
@@ -47,7 +47,6 @@ type secretive struct {
 	values, files, extra string
 }
 
-//nolint:gosec // G101: the password is a variable
 const valuesTemplate = "values_wo = { app = { password = var.password } }\n  values_wo_version = { app = %d }"
 
 func newSecretive(t *testing.T) *secretive {
@@ -292,7 +291,6 @@ func TestAccWriteOnlyErrors(t *testing.T) {
 	}
 }
 
-//nolint:gosec // G101: the password is a variable
 const filesTemplate = `files_wo = { other = { "secrets/db.yaml" = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  key: ${jsonencode(var.password)}\n" } }
   files_wo_version = { other = %d }`
 
@@ -491,4 +489,44 @@ func TestAccUnknownWriteOnlyValues(t *testing.T) {
 			s.site.expectNothing(t, 0)
 		})
 	}
+}
+
+// Write-only values win over those of the cluster, and a change of either is seen.
+func TestAccWriteOnlyValuesOverValuesFrom(t *testing.T) {
+	t.Parallel()
+	s := newSecretive(t)
+	s.site.setSecret(t, 0, "from the cluster")
+	write := func(values string) {
+		s.configure(t, s.site.provider("", on), fmt.Sprintf(`
+variable "password" {
+  type      = string
+  ephemeral = true
+}
+resource "fleet_bundle" "app" {
+  name              = "app"
+  default_namespace = %q
+  files = {
+    "Chart.yaml"         = yamlencode({ apiVersion = "v2", name = "app", version = "1.0.0" })
+    "templates/app.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  key: {{ .Values.word | quote }}\n"
+  }
+  helm = { values_from = [{ secret_key_ref = { name = "words", key = "app" } }] }
+}
+`, s.site.namespace), target(values, "fleet_bundle.app.bundles"))
+	}
+	for _, step := range []struct{ cluster, values, want string }{
+		{"from the cluster", "values_wo = { app = { word = var.password } }\n  values_wo_version = { app = 1 }", firstSecret},
+		{"changed there", "values_wo = { app = { word = var.password } }\n  values_wo_version = { app = 1 }", firstSecret},
+		{"changed there", "", "changed there"},
+	} {
+		s.site.setSecret(t, 0, step.cluster)
+		write(step.values)
+		s.run(t, "plan", "-out=tfplan", "-input=false")
+		s.applyPlan(t)
+		if got := s.site.value(t, 0, "app"); got != step.want {
+			t.Errorf("got %q, want %q", got, step.want)
+		}
+	}
+	s.run(t, "destroy", "-auto-approve")
+	s.expectSecrecy(t)
+	s.site.expectNothing(t, 0)
 }
