@@ -25,7 +25,7 @@ import (
 // The secrets differ in plain, in base64 and in a URL.
 const (
 	firstSecret  = "correct horse&battery/staple"
-	secondSecret = "correct mule+zebra?and=nail"
+	secondSecret = "correct mule+zebra?and=nail" //nolint:gosec // G101: it is planted
 	thirdSecret  = "seventeen%green elephants"
 	// namedSecret can name an object.
 	namedSecret = "velvet-octopus-parade"
