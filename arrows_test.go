@@ -62,7 +62,7 @@ func house() map[string]room {
 
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
 		"release":   {code: []string{"diff", "fleetyaml", "bundle", "target"}, pure: true},
-		"target":    {code: []string{"fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
+		"target":    {code: []string{"diff", "fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
 		"bundle":    {code: []string{"fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {pure: true},
 		"diff":      {pure: true},

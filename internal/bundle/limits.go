@@ -27,8 +27,10 @@ const (
 	// maxEntries is how many files and folders one bundle may have. It bounds what
 	// links that lead to folders of links can grow into.
 	maxEntries = 100_000
-	// maxEncrypted is how many files of one source are decrypted.
-	maxEncrypted = 1000
+	// maxEncrypted is how many files of one source are decrypted, and maxEncryptedSize how
+	// many bytes they may have together.
+	maxEncrypted     = 1000
+	maxEncryptedSize = 64 << 20
 	// maxListed is how many bytes the files of all bundles may have, those of bundles
 	// that stand in each other as often as they are in one.
 	maxListed = 4 << 30
@@ -80,8 +82,9 @@ type reading struct {
 	entries      int
 	limits       limits
 	keys         *sops.Decrypter
-	// decrypted counts the files that were.
-	decrypted int
+	// decrypted counts the files that were, and decryptedSize their bytes.
+	decrypted     int
+	decryptedSize int64
 }
 
 // limits are those of a source.

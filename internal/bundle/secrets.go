@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
@@ -31,28 +30,10 @@ func (*Secrets) String() string { return "(sensitive value)" }
 func (s *Secrets) GoString() string { return s.String() }
 
 // HasSecrets reports whether anything in the bundle was decrypted.
-func (b *Bundle) HasSecrets() bool { return b != nil && b.Secrets != nil }
-
-// Mask replaces what was decrypted of the bundle in a text.
-func (b *Bundle) Mask(text string) string {
-	if !b.HasSecrets() {
-		return text
-	}
-	masker := &diff.Masker{}
-	masker.AddTexts(b.Secrets.Texts...)
-	return masker.Text(text)
-}
-
-// MaskError words an error without what was decrypted of the bundle.
-func (b *Bundle) MaskError(err error) error {
-	if err == nil || !b.HasSecrets() {
-		return err
-	}
-	return diff.WithText(err, b.Mask(err.Error()))
-}
+func (b Bundle) HasSecrets() bool { return b.Secrets != nil }
 
 // PlainFiles are Files with the decrypted ones in their places. Only renderings use them.
-func (b *Bundle) PlainFiles() []File {
+func (b Bundle) PlainFiles() []File {
 	if !b.HasSecrets() || len(b.Secrets.Files) == 0 {
 		return b.Files
 	}
@@ -67,7 +48,7 @@ func (b *Bundle) PlainFiles() []File {
 
 // PlainValues are values with the decrypted ones in the places of what stands for them. It
 // changes nothing in values. Only renderings use them.
-func (b *Bundle) PlainValues(values map[string]any) map[string]any {
+func (b Bundle) PlainValues(values map[string]any) map[string]any {
 	if !b.HasSecrets() || len(b.Secrets.Leaves) == 0 {
 		return values
 	}
@@ -145,6 +126,9 @@ const templatesPrefix = "templates/"
 func (f *folder) open(name string, content []byte) (*sops.Opened, error) {
 	if f.decrypted++; f.decrypted > maxEncrypted {
 		return nil, &CountError{What: "files that sops has encrypted", Limit: maxEncrypted}
+	}
+	if f.decryptedSize += int64(len(content)); f.decryptedSize > maxEncryptedSize {
+		return nil, &SizeError{What: "files that sops has encrypted", Limit: maxEncryptedSize, advice: ignoreAdvice}
 	}
 	opened, err := f.keys.Open(content)
 	if err != nil {

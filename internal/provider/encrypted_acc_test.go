@@ -84,12 +84,13 @@ func expectHidden(t *testing.T, where, text string, secrets ...string) {
 func expectHiddenBelow(t *testing.T, folders []string, secrets ...string) {
 	t.Helper()
 	for _, folder := range folders {
-		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		files := os.DirFS(folder)
+		err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() || entry.Name() == "main.tf" {
 				return err
 			}
-			content, err := os.ReadFile(path)
-			expectHidden(t, path, string(content), secrets...)
+			content, err := fs.ReadFile(files, path)
+			expectHidden(t, filepath.Join(folder, path), string(content), secrets...)
 			return err
 		})
 		if err != nil {

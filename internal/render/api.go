@@ -42,7 +42,7 @@ func (c *Charts) plan(ctx context.Context, d target.Deployment) (release.Renderi
 	rendering, err := c.Sandbox.Plan(ctx, d)
 	if d.Bundle.HasSecrets() {
 		manifest.HideContent(rendering.Objects, d.Digest)
-		rendering.Irreproducible = d.Bundle.Mask(rendering.Irreproducible)
+		rendering.Irreproducible = d.Mask(rendering.Irreproducible)
 	}
 	return rendering, err
 }

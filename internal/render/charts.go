@@ -67,7 +67,7 @@ func styleOf(d target.Deployment) (Style, error) {
 // Load returns the chart of a deployment, a copy that the caller may change.
 func (l *Loader) Load(d target.Deployment) (*helmchart.Chart, Style, error) {
 	loaded, style, err := l.load(d)
-	return loaded, style, d.Bundle.MaskError(err)
+	return loaded, style, d.MaskError(err)
 }
 
 func (l *Loader) load(d target.Deployment) (*helmchart.Chart, Style, error) {

@@ -19,6 +19,7 @@ func TestWriteOnlyValuesAreMergedLast(t *testing.T) {
 	t.Parallel()
 	own := map[string]any{"db": map[string]any{"user": "app", "password": "unset"}}
 	d := target.Deployment{
+		Bundle:    &bundle.Bundle{Name: "b"},
 		Options:   fleetyaml.Options{Helm: &fleetyaml.Helm{Values: own}},
 		WriteOnly: &target.WriteOnly{Values: map[string]any{"db": map[string]any{"password": "secret"}}},
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -81,7 +80,7 @@ func (c *Client) Apply(ctx context.Context, d target.Deployment, revision render
 func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]target.Evaluated, error) {
 	var results []target.Evaluated
 	if err := c.pool.Call(ctx, Evaluate, request, &results, nil); err != nil {
-		return nil, explain(err, nil)
+		return nil, explain(err, target.Deployment{})
 	}
 	for _, result := range results {
 		if result.Failure != nil {
@@ -94,7 +93,7 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 func (c *Client) render(ctx context.Context, method string, d target.Deployment, request Request, result any, lookup render.Lookup) error {
 	asked := questions{deployment: d, lookup: lookup}
 	if err := c.pool.Call(ctx, method, request, result, asked.answer); err != nil {
-		return d.Bundle.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d.Bundle)))
+		return d.MaskError(fmt.Errorf("rendering %s: %w", describe(d), explain(err, d)))
 	}
 	return nil
 }
@@ -112,11 +111,11 @@ func describe(d target.Deployment) string {
 	return fmt.Sprintf("bundle %s (chart %s)", d.Bundle.Name, chart)
 }
 
-// explain adds what to do about a limit, and bounds the text of a worker. What was decrypted of
-// a bundle, nil for none, is masked before the text is cut.
-func explain(err error, b *bundle.Bundle) error {
+// explain adds what to do about a limit, and bounds the text of a worker. Secrets of the
+// deployment are masked before the text is cut.
+func explain(err error, d target.Deployment) error {
 	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
-		return &worker.HandlerError{Text: shorten(b.Mask(failed.Text))}
+		return &worker.HandlerError{Text: shorten(d.Mask(failed.Text))}
 	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
 		return fmt.Errorf("%w; correct its templates, or raise render_timeout of the provider", err)

@@ -207,7 +207,7 @@ func TestEncrypted(t *testing.T) {
 
 	const secret, leaf = "a-secret-value", "ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]"
 	secrets := &bundle.Secrets{
-		Files:  map[string][]byte{"secret.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + secret + "}\n")},
+		Files:  map[string][]byte{"s.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: " + secret + "}\n")},
 		Leaves: map[string]any{leaf: secret}, Texts: []string{secret},
 	}
 	encrypted := func(d *target.Deployment) {
@@ -224,8 +224,8 @@ func TestEncrypted(t *testing.T) {
 		want string
 	}{
 		"values":    {chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {word: {{ .Values.word }}}\n"), "word: " + secret},
-		"manifests": {deployment(map[string]string{"secret.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
-		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [secret.yaml]\n", "secret.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
+		"manifests": {deployment(map[string]string{"s.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
+		"kustomize": {deployment(map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "sops: {}\n"}, encrypted), "key: " + secret},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -83,13 +83,13 @@ func FailureOf(err error) *Failure {
 	return &Failure{Text: err.Error()}
 }
 
-// masked is the failure without what was decrypted of the bundle: templates, and those who
-// read what they give, quote values.
+// masked is the failure without the secrets of a deployment: templates, and those who read
+// what they give, quote values.
 func (f *Failure) masked(d target.Deployment) *Failure {
 	if f == nil {
 		return nil
 	}
-	return &Failure{Text: d.Bundle.Mask(f.Text)}
+	return &Failure{Text: d.Mask(f.Text)}
 }
 
 // Err returns nil if there is no failure.

@@ -46,7 +46,7 @@ func TestAttackMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, program := range []string{"gpg", "age-plugin-x"} {
-		if err := os.WriteFile(filepath.Join(home, program), []byte("#!/bin/sh\necho ran > "+ran+"\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(home, program), []byte("#!/bin/sh\necho ran > "+ran+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,8 +68,7 @@ func TestAttackMetadata(t *testing.T) {
 	content := sopstest.File{Age: []string{recipient}, Metadata: remote}.Encrypt(t, "password: a-secret-of-the-attack")
 	for name, configured := range map[string]sops.Keys{"no key": {}, "another key": {Age: []string{foreign}}} {
 		_, err := newDecrypter(t, configured).Open([]byte(content))
-		var noKey *sops.NoKeyError
-		if !errors.As(err, &noKey) {
+		if _, ok := errors.AsType[*sops.NoKeyError](err); !ok {
 			t.Errorf("%s: error %v, want that no key fits", name, err)
 		}
 		for _, named := range []string{recipient, address, "arn:aws:kms", "0123456789ABCDEF"} {

@@ -26,6 +26,8 @@ const (
 
 	// maxSize is how many bytes an encrypted file may have.
 	maxSize = 4 << 20
+	// maxDocuments is how many documents it may have.
+	maxDocuments = 1000
 	// maxDepth is how many lists and maps may stand within each other.
 	maxDepth = 200
 	// indent is that of SOPS.
@@ -71,13 +73,6 @@ func Encrypted(content []byte) bool {
 	}
 }
 
-// sopsSecret is a kind of objects that an operator decrypts in the cluster
-// (https://github.com/isindir/sops-secrets-operator). They are deployed as they are.
-const (
-	sopsSecret      = "SopsSecret"
-	sopsSecretGroup = "isindir.github.com/"
-)
-
 func hasMetadata(document *yaml.Node) bool {
 	root := rootOf(document)
 	found := field(root, metadataKey)
@@ -85,7 +80,8 @@ func hasMetadata(document *yaml.Node) bool {
 		return false
 	}
 	if kind, version := field(root, "kind"), field(root, "apiVersion"); kind != nil && version != nil &&
-		kind.Value == sopsSecret && strings.HasPrefix(version.Value, sopsSecretGroup) {
+		kind.Value == "SopsSecret" && strings.HasPrefix(version.Value, "isindir.github.com/") {
+		// An operator decrypts it in the cluster (https://github.com/isindir/sops-secrets-operator).
 		return false
 	}
 	mac := field(found, "mac")
@@ -168,6 +164,9 @@ func parse(content []byte) ([]*yaml.Node, error) {
 		if err != nil {
 			// The parser's words can quote the file.
 			return nil, &DamagedError{Reason: "it is neither YAML nor JSON"}
+		}
+		if len(documents) == maxDocuments {
+			return nil, &TooLargeError{What: fmt.Sprintf("more than %d documents", maxDocuments)}
 		}
 		if err := check(&document, 0); err != nil {
 			return nil, err

@@ -17,20 +17,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
 
-func fixture(t testing.TB, name string) string {
-	t.Helper()
+func fixture(tb testing.TB, name string) string {
+	tb.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(content)
 }
 
 // identities are those of the fixtures: two of X25519, and a post-quantum one.
-func identities(t testing.TB) []string {
-	t.Helper()
+func identities(tb testing.TB) []string {
+	tb.Helper()
 	var found []string
-	for line := range strings.Lines(fixture(t, "age.txt")) {
+	for line := range strings.Lines(fixture(tb, "age.txt")) {
 		if !strings.HasPrefix(line, "#") {
 			found = append(found, strings.TrimSpace(line))
 		}
@@ -38,18 +38,18 @@ func identities(t testing.TB) []string {
 	return found
 }
 
-func newDecrypter(t testing.TB, keys sops.Keys) *sops.Decrypter {
-	t.Helper()
+func newDecrypter(tb testing.TB, keys sops.Keys) *sops.Decrypter {
+	tb.Helper()
 	d, err := sops.New(keys)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }
 
 // documents are what a text means.
-func documents(t testing.TB, text string) []any {
-	t.Helper()
+func documents(tb testing.TB, text string) []any {
+	tb.Helper()
 	var all []any
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,13 +20,13 @@ import (
 )
 
 // value is an encrypted one (SOPS' aes/cipher.go).
-var value = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]+),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`) //nolint:gochecknoglobals // compiled once
+var value = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]+),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
 // onlyEncryptedStart begins a MAC over encrypted values alone (SOPS' sops.go).
 const onlyEncryptedStart = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
 // maxKeyBytes bounds the keys of a file, each of which is matched against its rule.
-const maxKeyBytes = 512 << 10
+const maxKeyBytes = 256 << 10
 
 // maxNonce bounds in bytes the nonce of a value; those of SOPS have 32.
 const maxNonce = 64
@@ -65,7 +66,7 @@ func (w *walker) below(p place, key string) (place, error) {
 	if w.keyBytes += len(key); w.keyBytes > maxKeyBytes {
 		return place{}, &TooLargeError{What: fmt.Sprintf("keys of more than %d KiB", maxKeyBytes>>10)}
 	}
-	return place{path: append(p.path[:len(p.path):len(p.path)], key), matched: p.matched || w.rule.matches(key)}, nil
+	return place{path: append(slices.Clip(p.path), key), matched: p.matched || w.rule.matches(key)}, nil
 }
 
 func (w *walker) document(document *yaml.Node) error {

@@ -1,5 +1,5 @@
-// Package sopstest encrypts files for tests, as SOPS does. That SOPS reads what it writes, and
-// writes what package sops reads, is shown by the fixtures of package sops.
+// Package sopstest encrypts files for tests, as SOPS does. sops 3.13.3 decrypts what it writes.
+// That package sops decrypts what SOPS writes is shown by the fixtures of that package.
 package sopstest
 
 import (
@@ -32,29 +32,29 @@ import (
 const Modified = "2026-01-02T03:04:05Z"
 
 // Age makes an age key: the identity, and the recipient that files are encrypted for.
-func Age(t testing.TB) (identity, recipient string) {
-	t.Helper()
+func Age(tb testing.TB) (identity, recipient string) {
+	tb.Helper()
 	made, err := age.GenerateX25519Identity()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return made.String(), made.Recipient().String()
 }
 
 // PGP makes an OpenPGP key: the armored private key, and what files are encrypted for.
-func PGP(t testing.TB) (private string, public *openpgp.Entity) {
-	t.Helper()
+func PGP(tb testing.TB) (private string, public *openpgp.Entity) {
+	tb.Helper()
 	made, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var armored bytes.Buffer
 	w, err := pgparmor.Encode(&armored, openpgp.PrivateKeyType, nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := errors.Join(made.SerializePrivate(w, nil), w.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return armored.String(), made
 }
@@ -71,11 +71,11 @@ type File struct {
 }
 
 // Encrypt encrypts the documents of a YAML file.
-func (f File) Encrypt(t testing.TB, plain string) string {
-	t.Helper()
+func (f File) Encrypt(tb testing.TB, plain string) string {
+	tb.Helper()
 	encrypted, err := f.encrypt(plain)
 	if err != nil {
-		t.Fatalf("encrypting a file: %v", err)
+		tb.Fatalf("encrypting a file: %v", err)
 	}
 	return encrypted
 }
@@ -206,7 +206,7 @@ func (w walker) node(node *yaml.Node, path []string) error {
 	switch node.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			if err := w.node(node.Content[i+1], append(path[:len(path):len(path)], node.Content[i].Value)); err != nil {
+			if err := w.node(node.Content[i+1], append(slices.Clip(path), node.Content[i].Value)); err != nil {
 				return err
 			}
 		}

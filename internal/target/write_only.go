@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
@@ -239,7 +240,9 @@ func (d Deployment) WithoutContent() Deployment {
 
 // HidesContent reports whether the objects of a deployment can contain what only the cluster,
 // the configuration of the moment or an encrypted file may know.
-func (d Deployment) HidesContent() bool { return d.LacksContent() || d.Bundle.HasSecrets() }
+func (d Deployment) HidesContent() bool { return d.LacksContent() || d.isDecrypted() }
+
+func (d Deployment) isDecrypted() bool { return d.Bundle != nil && d.Bundle.HasSecrets() }
 
 // LacksContent reports whether a deployment is made from more than its digest covers: values
 // from the cluster, or write-only ones.
@@ -249,7 +252,7 @@ func (d Deployment) LacksContent() bool { return d.WriteOnly != nil || len(d.Val
 // write-only input and what was decrypted of its bundle.
 func (d Deployment) SecretTexts() []string {
 	var texts []string
-	if d.Bundle.HasSecrets() {
+	if d.isDecrypted() {
 		texts = d.Bundle.Secrets.Texts
 	}
 	if d.WriteOnly == nil {
@@ -261,6 +264,25 @@ func (d Deployment) SecretTexts() []string {
 		addManifests(found, string(file.Content))
 	}
 	return append(slices.Sorted(maps.Keys(found)), texts...)
+}
+
+// Mask hides the secret texts of a deployment in another text.
+func (d Deployment) Mask(text string) string {
+	texts := d.SecretTexts()
+	if len(texts) == 0 {
+		return text
+	}
+	masker := &diff.Masker{}
+	masker.AddTexts(texts...)
+	return masker.Text(text)
+}
+
+// MaskError returns an error without the secret texts of a deployment.
+func (d Deployment) MaskError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return diff.WithText(err, d.Mask(err.Error()))
 }
 
 // addManifests takes the leaves of each object but what names and types it. A file that is
