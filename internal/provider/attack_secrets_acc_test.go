@@ -207,25 +207,33 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			return []string{p.variable(address), p.cluster(`token = "other-token", proxy_url = var.planted`), p.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 		}, "I repeat"},
 		"password for git": {func(_ *testing.T, p *planted) []string {
-			return []string{p.variable(p.secret), p.provider(fmt.Sprintf("  git = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
-				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", p.parrot.URL+"/app")}
+			return []string{
+				p.variable(p.secret), p.provider(fmt.Sprintf("  git = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
+				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", p.parrot.URL+"/app"),
+			}
 		}, "/app"},
 		"key for git": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			git := gittest.New(t, gittest.Options{})
 			_, key := clientKey(t)
 			p.secret = strings.Split(key, "\n")[1]
-			return []string{p.variable(key), p.provider(fmt.Sprintf("  git = { %q = { ssh_private_key = var.planted, known_hosts = %q } }\n", git.SSHURL("app"), git.KnownHosts()), on),
-				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", git.SSHURL("app"))}
+			return []string{
+				p.variable(key), p.provider(fmt.Sprintf("  git = { %q = { ssh_private_key = var.planted, known_hosts = %q } }\n", git.SSHURL("app"), git.KnownHosts()), on),
+				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", git.SSHURL("app")),
+			}
 		}, "Error: "},
 		"password for charts": {func(_ *testing.T, p *planted) []string {
-			return []string{p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
-				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, name = \"web\", version = \"1.0.0\" }\n}\n", p.parrot.URL)}
+			return []string{
+				p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
+				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, name = \"web\", version = \"1.0.0\" }\n}\n", p.parrot.URL),
+			}
 		}, "fetching"},
 		"token for a registry": {func(_ *testing.T, p *planted) []string {
 			address := strings.Replace(p.parrot.URL, "https://", "oci://", 1)
-			return []string{p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { token = var.planted, ca_bundle = %q } }\n", address, p.authority()), on),
-				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, version = \"1.0.0\" }\n}\n", address+"/web")}
+			return []string{
+				p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { token = var.planted, ca_bundle = %q } }\n", address, p.authority()), on),
+				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, version = \"1.0.0\" }\n}\n", address+"/web"),
+			}
 		}, "fetching"},
 		"Secret in a manifest": {func(t *testing.T, p *planted) []string {
 			t.Helper()
@@ -310,8 +318,12 @@ func (p *planted) run(t *testing.T) string {
 	t.Helper()
 	var said strings.Builder
 	for _, args := range [][]string{
-		{"plan", "-input=false", "-out=tfplan"}, {"show", "tfplan"}, {"show", "-json", "tfplan"}, {"apply", "-input=false", "-auto-approve"},
-		{"plan", "-input=false", "-out=tfplan2"}, {"show", "-json"},
+		{"plan", "-input=false", "-out=tfplan"},
+		{"show", "tfplan"},
+		{"show", "-json", "tfplan"},
+		{"apply", "-input=false", "-auto-approve"},
+		{"plan", "-input=false", "-out=tfplan2"},
+		{"show", "-json"},
 	} {
 		output, err := p.w.try(t, args...)
 		fmt.Fprintf(&said, "%s\n%v\n", output, err)
