@@ -29,6 +29,7 @@ func main() {
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
+	provider.SilenceClients()
 	ballast := heedMemory()
 	if err := spareLogging(); err != nil {
 		log.Fatal(err)

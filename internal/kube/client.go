@@ -54,7 +54,6 @@ func New(c Connection, masker *diff.Masker) (*Client, error) {
 
 // Client is New with files that are read once.
 func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error) {
-	silence()
 	if masker == nil {
 		masker = &diff.Masker{}
 	}

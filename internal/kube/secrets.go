@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/klog/v2"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
@@ -142,8 +140,3 @@ func (l learning) learn(header string) {
 		}
 	}
 }
-
-// silence keeps client-go from writing what servers say to the log, where nobody masks it.
-//
-//nolint:gochecknoglobals // guards the global of klog
-var silence = sync.OnceFunc(func() { klog.SetLogger(klog.Logger{}) }) // It writes nothing.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"k8s.io/klog/v2"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
@@ -218,3 +219,7 @@ func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctio
 	}
 	return response, s.sealed(nil, err)
 }
+
+// SilenceClients keeps client-go from writing what servers say to standard error, where
+// nobody masks it. It sets the logger of the process, so main calls it before all else.
+func SilenceClients() { klog.SetLogger(klog.Logger{}) }
