@@ -174,7 +174,7 @@ func TestAccEncryptedFiles(t *testing.T) {
 	second := words{"another secret+of/values", "another secret+of/manifests", "another secret+of/overlays"}
 	commit(second)
 	changed := w.run(t, "plan", "-out=tfplan", "-input=false")
-	expectSays(t, changed, "fleet-app on a: objects ~1", "of encrypted files")
+	expectSays(t, changed, "fleet-app on a: objects ~1", "encrypted files")
 	applied = w.run(t, "apply", "-input=false", "tfplan")
 	both := append(first.all(), second.all()...)
 	expectHidden(t, "the change", changed+applied+w.run(t, "show", "-json")+w.run(t, "show", "-json", "tfplan"), both...)
