@@ -31,13 +31,23 @@ type server struct {
 // shown is a text of others as it may leave the provider.
 func shown(masker *diff.Masker, text string) string { return diff.Printable(masker.Text(text)) }
 
-// sealed masks what a call answers with.
-func (s server) sealed(diagnostics []*tfprotov6.Diagnostic, err error) error {
-	for _, diagnostic := range diagnostics {
+// sealed calls a method and masks its diagnostics and its error.
+func sealed[Q, R any](
+	ctx context.Context, s server, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
+) (*R, error) {
+	response, err := call(ctx, request)
+	if response == nil {
+		return nil, s.maskError(err)
+	}
+	for _, diagnostic := range diagnosticsOf(response) {
 		if diagnostic != nil {
 			diagnostic.Summary, diagnostic.Detail = shown(s.masker, diagnostic.Summary), shown(s.masker, diagnostic.Detail)
 		}
 	}
+	return response, s.maskError(err)
+}
+
+func (s server) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -45,171 +55,89 @@ func (s server) sealed(diagnostics []*tfprotov6.Diagnostic, err error) error {
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
-	response, err := s.ProviderServer.GetMetadata(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetProviderSchema(ctx context.Context, request *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
-	response, err := s.ProviderServer.GetProviderSchema(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetResourceIdentitySchemas(ctx context.Context, request *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	response, err := s.ProviderServer.GetResourceIdentitySchemas(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateProviderConfig(ctx context.Context, request *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
-	response, err := s.ProviderServer.ValidateProviderConfig(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ConfigureProvider(ctx context.Context, request *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
-	response, err := s.ProviderServer.ConfigureProvider(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateResourceConfig(ctx context.Context, request *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	response, err := s.ProviderServer.ValidateResourceConfig(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ValidateResourceConfig, request, func(r *tfprotov6.ValidateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) UpgradeResourceState(ctx context.Context, request *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	response, err := s.ProviderServer.UpgradeResourceState(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.UpgradeResourceState, request, func(r *tfprotov6.UpgradeResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ReadResource(ctx context.Context, request *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	response, err := s.ProviderServer.ReadResource(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ReadResource, request, func(r *tfprotov6.ReadResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) PlanResourceChange(ctx context.Context, request *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	response, err := s.ProviderServer.PlanResourceChange(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.PlanResourceChange, request, func(r *tfprotov6.PlanResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ApplyResourceChange(ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	response, err := s.ProviderServer.ApplyResourceChange(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ApplyResourceChange, request, func(r *tfprotov6.ApplyResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ImportResourceState(ctx context.Context, request *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
-	response, err := s.ProviderServer.ImportResourceState(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ImportResourceState, request, func(r *tfprotov6.ImportResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) MoveResourceState(ctx context.Context, request *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
-	response, err := s.ProviderServer.MoveResourceState(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.MoveResourceState, request, func(r *tfprotov6.MoveResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) UpgradeResourceIdentity(ctx context.Context, request *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	response, err := s.ProviderServer.UpgradeResourceIdentity(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.UpgradeResourceIdentity, request, func(r *tfprotov6.UpgradeResourceIdentityResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GenerateResourceConfig(ctx context.Context, request *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	response, err := s.ProviderServer.GenerateResourceConfig(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.GenerateResourceConfig, request, func(r *tfprotov6.GenerateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateDataResourceConfig(ctx context.Context, request *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	response, err := s.ProviderServer.ValidateDataResourceConfig(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ReadDataSource(ctx context.Context, request *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	response, err := s.ProviderServer.ReadDataSource(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) GetFunctions(ctx context.Context, request *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
-	response, err := s.ProviderServer.GetFunctions(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) ValidateEphemeralResourceConfig(ctx context.Context, request *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	response, err := s.ProviderServer.ValidateEphemeralResourceConfig(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
+		return r.Diagnostics
+	})
 }
 
 func (s server) OpenEphemeralResource(ctx context.Context, request *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	response, err := s.ProviderServer.OpenEphemeralResource(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) RenewEphemeralResource(ctx context.Context, request *tfprotov6.RenewEphemeralResourceRequest) (*tfprotov6.RenewEphemeralResourceResponse, error) {
-	response, err := s.ProviderServer.RenewEphemeralResource(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.CloseEphemeralResourceRequest) (*tfprotov6.CloseEphemeralResourceResponse, error) {
-	response, err := s.ProviderServer.CloseEphemeralResource(ctx, request)
-	if response == nil {
-		return nil, s.sealed(nil, err)
-	}
-	return response, s.sealed(response.Diagnostics, err)
+	return sealed(ctx, s, s.ProviderServer.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
 }
 
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
@@ -217,7 +145,7 @@ func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctio
 	if response != nil && response.Error != nil {
 		response.Error.Text = shown(s.masker, response.Error.Text)
 	}
-	return response, s.sealed(nil, err)
+	return response, s.maskError(err)
 }
 
 // SilenceClients keeps client-go from writing what servers say to standard error, where
