@@ -21,15 +21,37 @@ import (
 // Parse splits YAML or JSON into objects. Documents that are empty or lack
 // a kind or an API version are left out, as Fleet does.
 func Parse(content []byte) ([]*unstructured.Unstructured, error) {
-	objects, _, err := parse(content)
+	objects, _, err := parse(content, isNotEmpty)
 	return objects, err
 }
 
-// ParseAll is Parse for what is to be deployed. A document that is not empty and lacks a
-// kind or an API version is an [*IncompleteError], and a label or annotation that is no text
-// a [*NoTextError]: who reads them finds none at all then, no hook and no policy.
+// ParseAll is Parse for what templates give. A document that is not empty and lacks a kind or
+// an API version is an [*IncompleteError], and a label or annotation that is no text a
+// [*NoTextError]: who reads them finds none at all then, no hook and no policy.
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
-	objects, incomplete, err := parse(content)
+	return parseStrictly(content, isNotEmpty)
+}
+
+// ParseFile is ParseAll for a file of a repository, which need not be a manifest: documents
+// that have neither an API version nor a kind nor metadata are left out, as Fleet does.
+func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
+	return parseStrictly(content, resemblesObject)
+}
+
+func isNotEmpty(document map[string]any) bool { return len(document) > 0 }
+
+// resemblesObject reports whether a document looks like an object that a typo has spoilt.
+func resemblesObject(document map[string]any) bool {
+	for _, field := range []string{"apiVersion", "kind", "metadata"} {
+		if _, there := document[field]; there {
+			return true
+		}
+	}
+	return false
+}
+
+func parseStrictly(content []byte, isMeant func(document map[string]any) bool) ([]*unstructured.Unstructured, error) {
+	objects, incomplete, err := parse(content, isMeant)
 	if err == nil && incomplete != nil {
 		return nil, incomplete
 	}
@@ -83,8 +105,8 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("line %d: the document has no %s", e.Line, e.Missing)
 }
 
-// parse returns the objects and the first document that is none.
-func parse(content []byte) (objects []*unstructured.Unstructured, incomplete *IncompleteError, err error) {
+// parse returns the objects and the first document that is none and meant to be one.
+func parse(content []byte, isMeant func(document map[string]any) bool) (objects []*unstructured.Unstructured, incomplete *IncompleteError, err error) {
 	rest, line := content, 1
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for {
@@ -106,7 +128,7 @@ func parse(content []byte) (objects []*unstructured.Unstructured, incomplete *In
 		switch missing := missingIn(object); {
 		case missing == "":
 			objects = append(objects, object)
-		case len(content) > 0 && incomplete == nil:
+		case incomplete == nil && isMeant(content):
 			incomplete = &IncompleteError{Line: line + linesBefore(document), Missing: missing}
 		}
 		line += bytes.Count(document, []byte("\n"))

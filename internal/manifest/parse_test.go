@@ -109,3 +109,28 @@ func TestAnnotations(t *testing.T) {
 		t.Errorf("annotations of a definition that is kept (-want +got):\n%s", diff)
 	}
 }
+
+func TestParseFile(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		content string
+		want    *IncompleteError
+	}{
+		"options of Fleet":     {content: "namespace: prod\nhelm: {values: {a: b}}\n"},
+		"a dashboard":          {content: `{"panels": []}`},
+		"an API version":       {content: "a: b\n---\napiVersion: v1\nknid: ConfigMap\n", want: &IncompleteError{Line: 3, Missing: "kind"}},
+		"a kind":               {content: "apiversion: v1\nkind: ConfigMap\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
+		"metadata alone":       {content: "metadata: {name: a}\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
+		"an empty API version": {content: "apiVersion:\n", want: &IncompleteError{Line: 1, Missing: "apiVersion"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseFile([]byte(test.content))
+			got, _ := errors.AsType[*IncompleteError](err)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

@@ -297,7 +297,7 @@ func isFleetYAML(base string) bool { return base == "fleet.yaml" || base == "fle
 // rawManifest checks a file of a raw bundle. Other than in Fleet, which leaves out a document
 // without a kind, and with it the object that a typo has made it of, that is an error.
 func rawManifest(file bundle.File) ([]byte, error) {
-	objects, err := manifest.ParseAll(file.Content)
+	objects, err := manifest.ParseFile(file.Content)
 	if _, incomplete := errors.AsType[*manifest.IncompleteError](err); incomplete {
 		return nil, fmt.Errorf("%s: %w; if the file is no manifest, name it in a .fleetignore", file.Name, err)
 	}
