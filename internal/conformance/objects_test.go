@@ -75,8 +75,7 @@ func (c *corpus) compareCluster(t *testing.T, r recording, want recordedBundle, 
 	switch {
 	case is[*manifest.IncompleteError](err) && r.ID == "cases__raw-plain":
 		// Decided: Fleet leaves out a document that a typo has spoilt. All others are as with Fleet.
-		objects, hooks, err := charts.Template(t.Context(), withoutIncomplete(d), kubeVersion)
-		if err != nil {
+		if objects, hooks, err = charts.Template(t.Context(), withoutIncomplete(d), kubeVersion); err != nil {
 			t.Fatal(err)
 		}
 		_, f.detail = c.judgeObjects(t, r, want, d, objects, hooks)
