@@ -124,7 +124,8 @@ func TestAttackWork(t *testing.T) {
 
 			begin := time.Now()
 			_, err := d.Open([]byte(content))
-			if took := time.Since(begin); took > 10*time.Second {
+			// Half a second alone. The race detector and other tests make it much longer.
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 			if err != nil && (len(err.Error()) > 2000 || strings.Contains(err.Error(), "\x1b")) {
