@@ -77,7 +77,7 @@ func RefuseCredentials(address string) string {
 	return ""
 }
 
-// namesCredential goes by the names that servers give to tokens and signatures in queries,
+// namesCredential reports whether servers use a name for a token or a signature in a query,
 // such as private_token and X-Amz-Signature.
 func namesCredential(name string) bool {
 	name = strings.ToLower(name)

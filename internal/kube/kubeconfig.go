@@ -28,7 +28,7 @@ func (k *Kubeconfigs) load(paths []string) (*clientcmdapi.Config, error) {
 		return loadFiles(paths)
 	}
 	config, err := read()
-	// Whoever picks a context changes its user.
+	// Picking a context changes its user.
 	return config.DeepCopy(), err
 }
 

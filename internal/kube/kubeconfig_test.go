@@ -37,8 +37,8 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 			}
 		}
 	}
-	var anew Kubeconfigs
-	if _, err := anew.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}, nil); !errors.Is(err, fs.ErrNotExist) {
+	var other Kubeconfigs
+	if _, err := other.Client(Connection{ConfigPaths: []string{path}, ConfigContext: "one"}, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("another configuration reads the file that is gone: %v", err)
 	}
 }

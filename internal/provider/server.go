@@ -10,9 +10,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
-// Server makes servers of the provider as the given version of it. Every diagnostic of a
-// server passes through its masker, whoever made it, before Terraform or a log gets it. What
-// a server leaves behind is undone by cleanup, which the caller runs in the end.
+// Server makes servers of the provider as the given version of it. A server
+// masks every diagnostic before Terraform or a log gets it. The caller runs cleanup in the
+// end, which removes what a server leaves behind.
 func Server(version string, cleanup *Cleanup) func() tfprotov6.ProviderServer {
 	return func() tfprotov6.ProviderServer {
 		made := newProvider(version, cleanup)

@@ -420,8 +420,7 @@ func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
 	s.site.expectNothing(t, 0)
 }
 
-// Whoever plans needs no rights to write, and the plan of that identity is applied by
-// another one.
+// An identity without the right to write plans, and another one applies its plan.
 func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 	t.Parallel()
 	g, s := newGate(t, 1), newSecretive(t)

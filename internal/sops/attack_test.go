@@ -15,8 +15,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 )
 
-// Whoever pushes a file writes its metadata. They make the provider connect to nothing, run
-// nothing, and use no key that it was not given.
+// The author of a file writes its metadata, too. Metadata makes the provider open no
+// connection, run no program and use no key but those of its configuration.
 func TestAttackMetadata(t *testing.T) {
 	identity, recipient := sopstest.Age(t)
 	foreign, foreignRecipient := sopstest.Age(t)
