@@ -1,0 +1,234 @@
+package helm_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// onCluster is a namespace of a real cluster, for what somebody else writes there.
+type onCluster struct {
+	*testing.T
+	namespace string
+	objects   kubernetes.Interface
+	client    *helm.Client
+}
+
+func newOnCluster(t *testing.T, namespace string) *onCluster {
+	t.Helper()
+	env := testenv.Shared(t)
+	objects, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &onCluster{T: t, namespace: namespace, objects: objects}
+	o.client = o.newClient()
+	o.makeNamespace(namespace)
+	return o
+}
+
+// newClient is one that has not seen the cluster before.
+func (o *onCluster) newClient() *helm.Client {
+	o.Helper()
+	env := testenv.Shared(o.T)
+	client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: env.Cluster(0).Context()}, nil)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return helm.New(client, client, &render.Charts{Sandbox: &sandboxed.Renderer{}}, &helm.RecordCache{}, nil)
+}
+
+func (o *onCluster) makeNamespace(name string) {
+	o.Helper()
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := o.objects.CoreV1().Namespaces().Create(o.Context(), made, metav1.CreateOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// deployment is a release web of some files.
+func (o *onCluster) deployment(files map[string]string) target.Deployment {
+	var held []bundle.File
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		held = append(held, bundle.File{Name: name, Content: []byte(files[name])})
+	}
+	content := fmt.Sprint(files)
+	return target.Deployment{
+		Cluster: "c1", Release: "web", Namespace: o.namespace, Digest: "v1-" + release.ShortHash([]byte(content)),
+		Bundle: &bundle.Bundle{Name: "web", Content: "v1-" + release.ShortHash([]byte(o.namespace+content)), Files: held},
+	}
+}
+
+func (o *onCluster) observed() *release.Observed {
+	o.Helper()
+	observed, err := o.client.Release(o.Context(), o.namespace, "web")
+	if err != nil {
+		o.Fatal(err)
+	}
+	return observed
+}
+
+func (o *onCluster) write(action release.Action, d target.Deployment, known *release.Known, change ...func(*release.Write)) (release.Written, error) {
+	o.Helper()
+	w := release.Write{Mark: release.NewMark("owner", "target", "instance", "web", d.Digest), Timeout: 20 * time.Second, MaxHistory: 5, Known: known}
+	for _, change := range change {
+		change(&w)
+	}
+	return o.client.Write(o.Context(), action, d, o.observed(), w)
+}
+
+// install installs files and returns what is known of the release then.
+func (o *onCluster) install(files map[string]string) release.Known {
+	o.Helper()
+	written, err := o.write(release.Install, o.deployment(files), nil)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return release.Known{Release: "web", Namespace: o.namespace, Content: written.Content}
+}
+
+func (o *onCluster) uninstall(known release.Known) (release.Removed, error) {
+	o.Helper()
+	return o.client.Uninstall(o.Context(), *o.observed(), release.Removal{Timeout: 20 * time.Second, Known: known})
+}
+
+// configMapFile is a file with one.
+func configMapFile(namespace, name string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, namespace)
+}
+
+// make creates a config map that is not the release's, or says that it is of another.
+func (o *onCluster) make(namespace, name, of string) {
+	o.Helper()
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if in, release, ok := strings.Cut(of, "/"); ok {
+		made.Annotations = map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": in}
+		made.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+	}
+	if _, err := o.objects.CoreV1().ConfigMaps(namespace).Create(o.Context(), made, metav1.CreateOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// left are the config maps in a namespace.
+func (o *onCluster) left(namespace string) []string {
+	o.Helper()
+	list, err := o.objects.CoreV1().ConfigMaps(namespace).List(o.Context(), metav1.ListOptions{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		if item.Name != "kube-root-ca.crt" && item.DeletionTimestamp == nil {
+			names = append(names, item.Name)
+		}
+	}
+	return names
+}
+
+func (o *onCluster) secrets() []string {
+	o.Helper()
+	list, err := o.objects.CoreV1().Secrets(o.namespace).List(o.Context(), metav1.ListOptions{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	return names
+}
+
+// firstRecord is the name of the first record of the release.
+const firstRecord = "sh.helm.release.v1.web.v1"
+
+// tamper changes what is in the first record of the release, and keeps its labels.
+func (o *onCluster) tamper(change func(*helmrelease.Release)) {
+	o.Helper()
+	secrets := o.objects.CoreV1().Secrets(o.namespace)
+	secret, err := secrets.Get(o.Context(), firstRecord, metav1.GetOptions{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
+	if err != nil {
+		o.Fatal(err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		o.Fatal(err)
+	}
+	var held helmrelease.Release
+	if err := json.NewDecoder(reader).Decode(&held); err != nil {
+		o.Fatal(err)
+	}
+	change(&held)
+	content, err := json.Marshal(held)
+	if err != nil {
+		o.Fatal(err)
+	}
+	secret.Data["release"] = pack(o.T, content)
+	if _, err := secrets.Update(o.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+func pack(t *testing.T, content []byte) []byte {
+	t.Helper()
+	return packed(t, func(to io.Writer) error {
+		_, err := to.Write(content)
+		return err
+	})
+}
+
+func packed(t *testing.T, write func(io.Writer) error) []byte {
+	t.Helper()
+	var into bytes.Buffer
+	writer := gzip.NewWriter(&into)
+	if err := errors.Join(write(writer), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(base64.StdEncoding.EncodeToString(into.Bytes()))
+}
+
+// bomb is a record with so many MiB of manifest.
+func bomb(t *testing.T, size int) []byte {
+	t.Helper()
+	return packed(t, func(to io.Writer) error {
+		_, err := io.WriteString(to, `{"name":"web","version":1,"info":{},"manifest":"`)
+		for range size {
+			_, more := to.Write(bytes.Repeat([]byte("#"), 1<<20))
+			err = errors.Join(err, more)
+		}
+		_, last := io.WriteString(to, `"}`)
+		return errors.Join(err, last)
+	})
+}
+
+// hookThat makes a config map of the name ran.
+func (o *onCluster) hookThat(event helmrelease.HookEvent) *helmrelease.Hook {
+	return &helmrelease.Hook{Name: "ran", Kind: "ConfigMap", Path: "h", Manifest: configMapFile(o.namespace, "ran"), Events: []helmrelease.HookEvent{event}}
+}
