@@ -31,7 +31,7 @@ type room struct {
 
 // house is the plan that DESIGN.md draws. An arrow it does not name is not there.
 func house() map[string]room {
-	core := []string{"diff", "sops", "fleetyaml", "bundle", "target", "release", "status"}
+	core := []string{"wellknown", "fetch", "retry", "diff", "sops", "fleetyaml", "bundle", "target", "release", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	props := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use the real things.
@@ -44,11 +44,17 @@ func house() map[string]room {
 		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "sandbox"}), tests: append([]string{"sandboxed", "worker"}, props...),
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "framework"}), tests: append([]string{"sandboxed", "worker"}, props...),
 			speaks: []string{"Terraform", "Kubernetes"}, testsSpeak: foreign,
 		},
-		"deploy": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
-		"source": {code: core, tests: genuine, testsSpeak: foreign, pure: true},
+		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: genuine, testsSpeak: foreign},
+		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
+		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
+		"deploy":   {code: core, tests: genuine, testsSpeak: foreign, pure: true},
+		"source":   {code: core, tests: genuine, testsSpeak: foreign, pure: true},
+		"protocol": {code: []string{"diff", "fetch"}, speaks: []string{"Terraform"}},
+		// Any provider could use it, so it imports nothing of this one.
+		"framework": {speaks: []string{"Terraform"}},
 
 		"git":       {code: core, tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
 		"manifest":  {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
@@ -60,15 +66,20 @@ func house() map[string]room {
 		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
 		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
 
-		"status":    {code: []string{"fleetyaml", "bundle", "target", "release"}, pure: true},
+		"status":    {code: []string{"fleetyaml", "bundle", "target", "release", "rollout"}, pure: true},
+		"rollout":   {code: []string{"wellknown", "fleetyaml", "bundle", "target"}, pure: true},
 		"release":   {code: []string{"diff", "fleetyaml", "bundle", "target"}, pure: true},
-		"target":    {code: []string{"diff", "fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
+		"target":    {code: []string{"wellknown", "diff", "fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
 		"bundle":    {code: []string{"fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
 		"fleetyaml": {pure: true},
-		"diff":      {pure: true},
-		"sops":      {tests: []string{"sopstest"}, pure: true},
+		"retry":     {pure: true},
+		"wellknown": {pure: true},
 
-		"worker": {pure: true},
+		"fetch": {code: []string{"status"}, pure: true},
+		"diff":  {code: []string{"wellknown"}, pure: true},
+		"sops":  {tests: []string{"sopstest"}, pure: true},
+
+		"worker": {code: []string{"status"}, pure: true},
 
 		// Nothing but tests.
 		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsSpeak: foreign},
@@ -170,6 +181,10 @@ func TestCrossings(t *testing.T) {
 		"core imports a later step of the core": {
 			packages: []pkg{{ImportPath: internal + "bundle", Imports: []string{internal + "target"}}},
 			want:     []string{"internal/bundle imports internal/target"},
+		},
+		"a release imports the order of releases": {
+			packages: []pkg{{ImportPath: internal + "release", Imports: []string{internal + "rollout"}}},
+			want:     []string{"internal/release imports internal/rollout"},
 		},
 		"edge imports an edge": {
 			packages: []pkg{{ImportPath: internal + "helm", Imports: []string{internal + "kube"}}},

@@ -78,12 +78,12 @@ func chartOf(options *fleetyaml.Helm) Chart {
 	return Chart{Repo: options.Repo, Name: options.Chart, Version: options.Version}
 }
 
-// charts are all that the definition names, each once, in their order. The zero
+// chartsOf are all that a definition names, each once, in their order. The zero
 // Chart stands for the one that the bundle itself may be.
-func (b Bundle) charts() []Chart {
-	charts := []Chart{chartOf(b.Definition.Helm)}
+func chartsOf(def *fleetyaml.Definition) []Chart {
+	charts := []Chart{chartOf(def.Helm)}
 	known := map[Chart]bool{charts[0]: true}
-	for _, customization := range slices.Concat(b.Definition.Targets, b.Definition.TargetCustomizations) {
+	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {
 		chart := chartOf(customization.Helm)
 		if customization.Helm == nil || known[chart] {
 			continue
@@ -98,16 +98,18 @@ func (b Bundle) charts() []Chart {
 // with a repository, and those that are no file or folder of the bundle.
 func (b Bundle) Wanted() []Chart {
 	var wanted []Chart
-	for _, chart := range b.charts() {
-		if b.isElsewhere(chart) && !b.holds(chart.Directory()) {
+	files := tree(b.Files)
+	for _, chart := range chartsOf(&b.Definition) {
+		if files.isElsewhere(chart) && !files.holds(chart.Directory()) {
 			wanted = append(wanted, chart)
 		}
 	}
 	return wanted
 }
 
-func (b Bundle) isElsewhere(chart Chart) bool {
-	return chart.Repo != "" || (chart.IsRemote() && !b.holds(path.Clean(chart.Name)))
+// isElsewhere says whether a chart is kept elsewhere than in the bundle.
+func (t tree) isElsewhere(chart Chart) bool {
+	return chart.Repo != "" || (chart.IsRemote() && !t.holds(path.Clean(chart.Name)))
 }
 
 // ChartDirectory answers where the chart lies that merged options lead to: its
@@ -115,27 +117,27 @@ func (b Bundle) isElsewhere(chart Chart) bool {
 // It knows the rules of Fleet's internal/bundlereader/style.go, and packed charts
 // besides.
 func (b Bundle) ChartDirectory(options *fleetyaml.Helm) (dir string, found bool) {
-	return b.directoryOf(chartOf(options))
+	return tree(b.Files).directoryOf(chartOf(options))
 }
 
-func (b Bundle) directoryOf(chart Chart) (dir string, found bool) {
-	if b.isElsewhere(chart) {
-		return b.fetchedChart(chart)
+func (t tree) directoryOf(chart Chart) (dir string, found bool) {
+	if t.isElsewhere(chart) {
+		return t.fetchedChart(chart)
 	}
 	dir = path.Clean(chart.Name) // "" becomes ".".
-	return dir, b.has(dir) || b.has(path.Join(dir, chartFile))
+	return dir, t.has(dir) || t.has(path.Join(dir, chartFile))
 }
 
 // fetchedChart answers where a chart kept elsewhere lies: in its folder, or in the
 // only folder there that is a chart.
-func (b Bundle) fetchedChart(chart Chart) (dir string, found bool) {
+func (t tree) fetchedChart(chart Chart) (dir string, found bool) {
 	root := chart.Directory()
-	if b.has(path.Join(root, chartFile)) {
+	if t.has(path.Join(root, chartFile)) {
 		return root, true
 	}
 	var charts []string
-	first, _ := b.find(root + "/")
-	for _, file := range b.Files[first:] {
+	first, _ := t.find(root + "/")
+	for _, file := range t[first:] {
 		relative, ok := strings.CutPrefix(file.Name, root+"/")
 		if !ok {
 			break
@@ -153,8 +155,9 @@ func (b Bundle) fetchedChart(chart Chart) (dir string, found bool) {
 // checkCharts says what is wrong with the charts that the definition names,
 // before any is fetched.
 func (b Bundle) checkCharts() error {
-	for _, chart := range b.charts() {
-		if b.isElsewhere(chart) {
+	files := tree(b.Files)
+	for _, chart := range chartsOf(&b.Definition) {
+		if files.isElsewhere(chart) {
 			if _, err := chart.Location(); err != nil {
 				return inFileError(b.DefinitionFile, err)
 			}
@@ -164,7 +167,7 @@ func (b Bundle) checkCharts() error {
 		if path.IsAbs(chart.Name) || isOutside(dir) {
 			return &ChartError{File: b.DefinitionFile, Chart: chart.Name, Outside: true}
 		}
-		if chart.Name != "" && !b.has(dir) && !b.has(path.Join(dir, chartFile)) {
+		if chart.Name != "" && !files.has(dir) && !files.has(path.Join(dir, chartFile)) {
 			return &ChartError{File: b.DefinitionFile, Chart: chart.Name}
 		}
 	}
@@ -173,16 +176,17 @@ func (b Bundle) checkCharts() error {
 
 // checkChartFiles says what is wrong with the charts of a whole bundle.
 func (b Bundle) checkChartFiles() error {
-	for _, chart := range b.charts() {
-		dir, found := b.directoryOf(chart)
-		if !found && b.isElsewhere(chart) {
+	files := tree(b.Files)
+	for _, chart := range chartsOf(&b.Definition) {
+		dir, found := files.directoryOf(chart)
+		if !found && files.isElsewhere(chart) {
 			return &ChartError{File: b.DefinitionFile, Chart: cmp.Or(chart.Name, chart.Repo), Fetched: true}
 		}
-		file, found := b.find(path.Join(dir, chartFile))
+		file, found := files.find(path.Join(dir, chartFile))
 		if !found {
 			continue // Plain manifests, or a packed chart.
 		}
-		if _, _, err := fleetyaml.Values(b.Files[file].Content); err != nil {
+		if _, _, err := fleetyaml.Values(files[file].Content); err != nil {
 			return badChart(path.Join(b.Path, dir, chartFile), err)
 		}
 	}
@@ -220,18 +224,10 @@ func (b Bundle) Add(files []File) (Bundle, error) {
 	return b.whole()
 }
 
-// holds says whether there is a file or folder of this name.
-func (b Bundle) holds(name string) bool {
-	prefix := name + "/"
-	i, _ := b.find(prefix)
-	return b.has(name) || (i < len(b.Files) && strings.HasPrefix(b.Files[i].Name, prefix))
-}
-
-func (b Bundle) has(name string) bool {
-	_, found := b.find(name)
-	return found
-}
-
-func (b Bundle) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(b.Files, name, func(file File, name string) int { return strings.Compare(file.Name, name) })
+// MayHaveCRDs says whether a chart of the bundle can have files below crds/, which a packed
+// chart does not show.
+func (b Bundle) MayHaveCRDs() bool {
+	return slices.ContainsFunc(b.Files, func(file File) bool {
+		return strings.HasPrefix(file.Name, "crds/") || strings.Contains(file.Name, "/crds/") || path.Ext(file.Name) == ".tgz"
+	})
 }

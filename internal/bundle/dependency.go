@@ -18,16 +18,17 @@ func (b Bundle) Unmet() []string {
 	if b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate {
 		return nil
 	}
+	files := tree(b.Files)
 	roots := make(map[string]bool)
-	for _, chart := range b.charts() {
-		if !b.isElsewhere(chart) { // Those are fetched with their dependencies.
+	for _, chart := range chartsOf(&b.Definition) {
+		if !files.isElsewhere(chart) { // Those are fetched with their dependencies.
 			roots[path.Clean(chart.Name)] = true
 		}
 	}
 	var unmet []string
-	for _, file := range b.Files {
+	for _, file := range files {
 		dir, name := path.Split(file.Name)
-		if dir = path.Clean(dir); name == chartFile && isPartOf(dir, roots) && !b.hasDependencies(dir) {
+		if dir = path.Clean(dir); name == chartFile && isPartOf(dir, roots) && !files.hasDependencies(dir) {
 			unmet = append(unmet, dir)
 		}
 	}
@@ -49,17 +50,17 @@ func isPartOf(dir string, roots map[string]bool) bool {
 
 // hasDependencies says whether all that a chart depends on lies in its charts/. A
 // chart that cannot be read is reported when the bundle is whole.
-func (b Bundle) hasDependencies(dir string) bool {
+func (t tree) hasDependencies(dir string) bool {
 	var wanted []string
 	for _, file := range []string{chartFile, "requirements.yaml"} {
-		if i, found := b.find(path.Join(dir, file)); found {
-			wanted = append(wanted, dependenciesOf(b.Files[i].Content)...)
+		if i, found := t.find(path.Join(dir, file)); found {
+			wanted = append(wanted, dependenciesOf(t[i].Content)...)
 		}
 	}
 	if len(wanted) == 0 {
 		return true
 	}
-	folders, archives := b.subcharts(dir)
+	folders, archives := t.subcharts(dir)
 	for _, name := range wanted {
 		isArchived := func(file string) bool {
 			version, ok := strings.CutPrefix(file, name+"-")
@@ -97,11 +98,11 @@ func dependenciesOf(chart []byte) []string {
 
 // subcharts are the names of charts that lie unpacked in the charts/ of a chart, and
 // the files with packed ones.
-func (b Bundle) subcharts(dir string) (folders map[string]bool, archives []string) {
+func (t tree) subcharts(dir string) (folders map[string]bool, archives []string) {
 	root := path.Join(dir, "charts") + "/"
 	folders = make(map[string]bool)
-	first, _ := b.find(root)
-	for _, file := range b.Files[first:] {
+	first, _ := t.find(root)
+	for _, file := range t[first:] {
 		relative, ok := strings.CutPrefix(file.Name, root)
 		if !ok {
 			break

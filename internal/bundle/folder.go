@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // folder reads the files of one bundle. Symbolic links are followed as long as
@@ -18,7 +20,11 @@ type folder struct {
 	fsys fs.FS
 	// leftOut are names of files that do not belong to the bundle.
 	leftOut map[string]bool
-	files   []File
+	// fromRepository says that a fleet.yaml describes the bundle, or nothing does.
+	fromRepository bool
+	// notes are worth knowing of its files.
+	notes []fleetyaml.Problem
+	files []File
 	// entryCount counts files and folders, filesSize and valuesSize bytes.
 	entryCount            int
 	filesSize, valuesSize int64

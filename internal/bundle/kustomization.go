@@ -27,7 +27,7 @@ func (e *NoKustomizationError) Error() string {
 func (b Bundle) Kustomization(dir string) (folder string, found bool, err error) {
 	folder = path.Clean(dir)
 	for _, name := range KustomizationFiles() {
-		if b.has(path.Join(folder, name)) {
+		if tree(b.Files).has(path.Join(folder, name)) {
 			return folder, true, nil
 		}
 	}

@@ -82,6 +82,7 @@ type reading struct {
 	entries      int
 	limits       limits
 	keys         *sops.Decrypter
+	ignoreRules  IgnoreRules
 	// decrypted counts the files that were, and decryptedSize their bytes.
 	decrypted     int
 	decryptedSize int64

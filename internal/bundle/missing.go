@@ -12,7 +12,7 @@ const maxMissing = 20
 
 // missingOverlays warns of names in yaml.overlays without a folder. As in Fleet they
 // do nothing, which is seldom what was meant.
-func (b Bundle) missingOverlays() []fleetyaml.Problem {
+func missingOverlays(b Bundle) []fleetyaml.Problem {
 	warned := map[string]bool{}
 	var warnings []fleetyaml.Problem
 	warn := func(options *fleetyaml.Options) {
@@ -20,7 +20,7 @@ func (b Bundle) missingOverlays() []fleetyaml.Problem {
 			return
 		}
 		for _, name := range options.YAML.Overlays {
-			if warned[name] || len(warned) == maxMissing || b.holds(path.Join("overlays", name)) {
+			if warned[name] || len(warned) == maxMissing || tree(b.Files).holds(path.Join("overlays", name)) {
 				continue
 			}
 			warned[name] = true

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -21,8 +22,7 @@ type Overlay struct {
 
 // on lays o on a definition, as Fleet does (internal/bundlereader/read.go): what
 // is true stays true, labels of the bundle win, and forceSyncGeneration is
-// always that of the GitRepo. That drift is not corrected, which Fleet need not be
-// told, counts for bundles that say nothing of it.
+// always that of the GitRepo.
 func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 	if len(o.Labels) > 0 {
 		labels := maps.Clone(o.Labels)
@@ -41,14 +41,52 @@ func (o Overlay) on(def fleetyaml.Definition) fleetyaml.Definition {
 		def.Targets = inNamespace(def.Targets, o.TargetNamespace)
 		def.TargetCustomizations = inNamespace(def.TargetCustomizations, o.TargetNamespace)
 	}
-	if drift := o.CorrectDrift; drift != nil && drift.Enabled != nil && (*drift.Enabled || def.CorrectDrift == nil) {
-		def.CorrectDrift = drift
-	}
+	def.CorrectDrift = o.driftCorrection(def.CorrectDrift)
 	def.Paused = def.Paused || o.Paused
 	def.KeepResources = def.KeepResources || o.KeepResources
 	def.DeleteNamespace = def.DeleteNamespace || o.DeleteNamespace
 	def.ForceSyncGeneration = o.ForceSyncGeneration
 	return def
+}
+
+// driftCorrection is correctDrift of a bundle. As in Fleet, that of the GitRepo replaces it with
+// enabled: true and is left out without. Drift is corrected here by default, so enabled: false
+// has an effect, too: on bundles that set no enabled.
+func (o Overlay) driftCorrection(own *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
+	laid := o.CorrectDrift
+	switch {
+	case laid == nil || laid.Enabled == nil:
+		return own
+	case *laid.Enabled || own == nil:
+		return laid
+	case own.Enabled != nil:
+		return own
+	}
+	merged := *own
+	merged.Enabled = laid.Enabled
+	return &merged
+}
+
+// notes report what of a definition, or of o, has no effect because of the other. file is where
+// the definition was read.
+func (o Overlay) notes(file string, def fleetyaml.Definition) []fleetyaml.Problem {
+	var notes []fleetyaml.Problem
+	note := func(format string, args ...any) {
+		notes = append(notes, fleetyaml.Problem{File: file, Kind: fleetyaml.Note, Message: fmt.Sprintf(format, args...)})
+	}
+	if def.ForceSyncGeneration != 0 && def.ForceSyncGeneration != o.ForceSyncGeneration {
+		note("forceSyncGeneration %d has no effect: as in Fleet, that of the GitRepo counts; set force_sync_generation of the fleet_gitrepo", def.ForceSyncGeneration)
+	}
+	laid, own := o.CorrectDrift, def.CorrectDrift
+	if laid == nil || laid.Enabled == nil || own == nil || own.Enabled == nil || *laid.Enabled == *own.Enabled {
+		return notes
+	}
+	if *laid.Enabled {
+		note("correctDrift.enabled: false has no effect: correct_drift of the fleet_gitrepo corrects the drift of all bundles")
+		return notes
+	}
+	note("correct_drift of the fleet_gitrepo has no effect on this bundle, which has correctDrift.enabled: true")
+	return notes
 }
 
 func actingAs(customizations []fleetyaml.Customization, account string) []fleetyaml.Customization {

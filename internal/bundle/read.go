@@ -27,6 +27,9 @@ type ReadOptions struct {
 	// Strict makes keys of fleet.yaml that Fleet does not know an error.
 	Strict  bool    `json:"strict,omitempty"`
 	Overlay Overlay `json:"overlay,omitzero"`
+	// Hold makes the bundles that can be made, and puts what is wrong with others into
+	// Result.Broken.
+	Hold bool `json:"hold,omitempty"`
 }
 
 // Base is a folder that makes one bundle, and the file with its options relative
@@ -42,25 +45,30 @@ type Result struct {
 	Bundles []Bundle
 	// Warnings are what is worth knowing about the files they were made from.
 	Warnings []fleetyaml.Problem
+	// Broken says, with ReadOptions.Hold, why folders make no bundle, an error for each.
+	Broken []error
 }
 
 // Reader reads bundles and decrypts what sops has encrypted in them.
 type Reader struct {
 	// Keys may be nil: then an encrypted file is an error.
 	Keys *sops.Decrypter
+	// IgnoreRules make the .helmignore of a chart count. nil does not, as in Fleet.
+	IgnoreRules IgnoreRules
 }
 
 // Read is that of a Reader without keys.
 func Read(fsys fs.FS, o ReadOptions) (Result, error) { return Reader{}.Read(fsys, o) }
 
 // New is that of a Reader without keys.
-func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
+func New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
 	return Reader{}.New(name, fsys, def)
 }
 
 // reading begins to read a source.
 func (r Reader) reading(fsys fs.FS) *reading {
 	begun := newReading(fsys)
+	begun.ignoreRules = r.IgnoreRules
 	if r.Keys != nil {
 		begun.keys = r.Keys
 	}
@@ -73,13 +81,18 @@ func (r Reader) reading(fsys fs.FS) *reading {
 // before it is whole.
 //
 // Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about
-// single folders, all of them joined: *fleetyaml.Error, *ChartError,
+// single folders, all of them joined unless they are held: *fleetyaml.Error, *ChartError,
 // *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
 // *EncryptedFileError, *EncryptedValueError and what fsys answers.
 func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {
 		return Result{}, err
+	}
+	if drift := o.Overlay.CorrectDrift; drift != nil && drift.Enabled == nil && (drift.Force || drift.KeepFailHistory) {
+		result.Warnings = append(result.Warnings, fleetyaml.Problem{
+			Kind: fleetyaml.Note, Message: "correct_drift has no effect without enabled = true, as in Fleet",
+		})
 	}
 	var failed []error
 	shared := r.reading(fsys)
@@ -101,10 +114,13 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 		}
 		result.Bundles = append(result.Bundles, b)
 	}
+	if o.Hold && shared.full() == nil {
+		result.Broken, failed = failed, nil
+	}
 	if err := errors.Join(failed...); err != nil {
 		return Result{}, err
 	}
-	if len(result.Bundles) == 0 {
+	if len(result.Bundles) == 0 && len(result.Broken) == 0 {
 		return Result{}, &EmptyError{Paths: o.paths()}
 	}
 	return result, unique(result.Bundles)
@@ -182,27 +198,28 @@ func unique(bundles []Bundle) error {
 }
 
 // New makes one bundle of all files of fsys and of options that are given
-// elsewhere than in a fleet.yaml. name is its name, whatever def says.
+// elsewhere than in a fleet.yaml. name is its name, whatever def says. The problems it
+// returns are worth a warning, as those of Read.
 //
 // Errors: *FleetFileError, *EmptyError, and those of a folder in Read.
-func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, error) {
+func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, []fleetyaml.Problem, error) {
 	def.Name = name
 	data, err := json.Marshal(def)
 	if err != nil {
-		return Bundle{}, fmt.Errorf("writing the options of bundle %s: %w", name, err)
+		return Bundle{}, nil, fmt.Errorf("writing the options of bundle %s: %w", name, err)
 	}
 	// What a fleet.yaml may say, def may say; and a copy is taken.
-	def, _, err = fleetyaml.Parse("", data, true)
+	def, warnings, err := fleetyaml.ParseHCL(data)
 	if err != nil {
-		return Bundle{}, fmt.Errorf("options of bundle %s: %w", name, withoutLines(err))
+		return Bundle{}, nil, fmt.Errorf("options of bundle %s: %w", name, err)
 	}
 	f, err := r.reading(fsys).folder(".")
 	if err != nil {
-		return Bundle{}, err
+		return Bundle{}, nil, err
 	}
 	for _, file := range fleetFiles() {
 		if _, err := fs.Stat(fsys, file); !errors.Is(err, fs.ErrNotExist) {
-			return Bundle{}, &FleetFileError{File: file}
+			return Bundle{}, nil, &FleetFileError{File: file}
 		}
 	}
 	b, err := f.bundle("", ".", name, def)
@@ -210,22 +227,9 @@ func (r Reader) New(name string, fsys fs.FS, def fleetyaml.Definition) (Bundle, 
 		err = &EmptyError{}
 	}
 	if err != nil {
-		return Bundle{}, fmt.Errorf("bundle %s: %w", name, err)
+		return Bundle{}, nil, fmt.Errorf("bundle %s: %w", name, err)
 	}
-	return b, nil
-}
-
-// withoutLines drops positions in a text that nobody wrote.
-func withoutLines(err error) error {
-	invalid, ok := errors.AsType[*fleetyaml.Error](err)
-	if !ok {
-		return err
-	}
-	problems := make([]fleetyaml.Problem, len(invalid.Problems))
-	for i, p := range invalid.Problems {
-		problems[i] = fleetyaml.Problem{Kind: p.Kind, Message: p.Message}
-	}
-	return &fleetyaml.Error{Problems: problems}
+	return b, append(warnings, notesOf(b)...), nil
 }
 
 // readFolder makes the bundle of one folder.
@@ -257,12 +261,13 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 	if strings.Contains(name, "/") {
 		return Bundle{}, warnings, invalid(at, "name %q holds a \"/\"; choose another one", name)
 	}
-	f.leftOut = map[string]bool{path.Clean(file): true}
+	warnings = append(warnings, o.Overlay.notes(at, def)...)
+	f.leftOut, f.fromRepository = map[string]bool{path.Clean(file): true}, true
 	b, err := f.bundle(at, dir, name, o.Overlay.on(def))
 	if err != nil {
 		return Bundle{}, warnings, fmt.Errorf("folder %s: %w", dir, err)
 	}
-	return b, append(warnings, b.missingOverlays()...), nil
+	return b, slices.Concat(warnings, f.notes, notesOf(b)), nil
 }
 
 // optionsFile reads the file that describes the bundle: the one that is named, or
@@ -316,6 +321,9 @@ func (f *folder) bundle(file, dir, name string, def fleetyaml.Definition) (Bundl
 	}
 	b := Bundle{Name: name, Path: dir, Definition: def, Files: files, DefinitionFile: file}
 	if err := b.checkCharts(); err != nil {
+		return Bundle{}, err
+	}
+	if err := f.addIgnoreFiles(&b); err != nil {
 		return Bundle{}, err
 	}
 	if err := f.decryptFiles(&b); err != nil {

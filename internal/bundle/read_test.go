@@ -192,7 +192,11 @@ func TestReadErrors(t *testing.T) {
 			want: `folder .: fleet.yaml: chart "c" of helm.repo "ftp://example.com": a Helm repository has an address that begins with https://, http:// or oci://`,
 		},
 		"a values file that is not there": {
-			text: "-- fleet.yaml --\nhelm: {valuesFiles: [v.yaml]}\n", is: is[*bundle.ValuesFileError],
+			text: "-- fleet.yaml --\nhelm: {chart: ., valuesFiles: [v.yaml]}\n", is: is[*bundle.ValuesFileError],
+			want: `folder .: fleet.yaml: reading values file "v.yaml": open v.yaml: file does not exist`,
+		},
+		"a values file that is not there beside a chart": {
+			text: "-- Chart.yaml --\n-- fleet.yaml --\nhelm: {valuesFiles: [v.yaml]}\n", is: is[*bundle.ValuesFileError],
 			want: `folder .: fleet.yaml: reading values file "v.yaml": open v.yaml: file does not exist`,
 		},
 		"a values file outside": {
@@ -390,12 +394,17 @@ func TestReadOverlayOfDriftCorrection(t *testing.T) {
 		file            string
 		laid, corrected *fleetyaml.CorrectDrift
 	}{
-		"on":                       {laid: on, corrected: on},
-		"on over off":              {file: "correctDrift: {enabled: false}", laid: on, corrected: on},
-		"off":                      {laid: off, corrected: off},
-		"off leaves what is on":    {file: "correctDrift: {enabled: true}", laid: off, corrected: on},
-		"nothing is no choice":     {file: "correctDrift: {enabled: false}", laid: &fleetyaml.CorrectDrift{Force: true}, corrected: off},
-		"nothing said by anybody":  {},
+		"on":                      {laid: on, corrected: on},
+		"on over off":             {file: "correctDrift: {enabled: false}", laid: on, corrected: on},
+		"off":                     {laid: off, corrected: off},
+		"off leaves what is on":   {file: "correctDrift: {enabled: true}", laid: off, corrected: on},
+		"nothing is no choice":    {file: "correctDrift: {enabled: false}", laid: &fleetyaml.CorrectDrift{Force: true}, corrected: off},
+		"nothing said by anybody": {},
+		"off for what says no more": {
+			file: "correctDrift: {force: true}", laid: off, corrected: &fleetyaml.CorrectDrift{Enabled: new(false), Force: true},
+		},
+		"on for what says no more": {file: "correctDrift: {force: true}", laid: on, corrected: on},
+		"force alone is no choice": {laid: &fleetyaml.CorrectDrift{Force: true}},
 		"off is not laid over off": {file: "correctDrift: {enabled: false}", laid: off, corrected: off},
 	}
 	for name, test := range tests {
@@ -499,7 +508,7 @@ func TestNew(t *testing.T) {
 	def := fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{
 		Values: map[string]any{"count": 3}, ValuesFiles: []string{"v.yaml"},
 	}}}
-	got, err := bundle.New("web", fsys, def)
+	got, _, err := bundle.New("web", fsys, def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +540,7 @@ func TestNewErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := bundle.New("b", tree(t, test.text), test.def)
+			_, _, err := bundle.New("b", tree(t, test.text), test.def)
 			if err == nil || err.Error() != test.want {
 				t.Errorf("New() error = %v, want %s", err, test.want)
 			}
@@ -564,7 +573,7 @@ func TestDigest(t *testing.T) {
 	}
 
 	same := maps.Clone(files)
-	same["fleet.yaml"] = "# other order, other words\nname: x\ntargets:\n- clusterSelector: {}\nhelm: {values: {w: {a: null, b: [0x1, x]}, z: 1.0}}\nlabels: {a: 1, b: 2}\n"
+	same["fleet.yaml"] = "# other order, other words\nname: x\ntargets:\n- clusterSelector: {}\nhelm: {values: {w: {a: null, b: [0x1, x]}, z: 1.0}}\nlabels: {a: '1', b: \"2\"}\n"
 	named := maps.Clone(files)
 	named["fleet.yaml"] += "name: x\n"
 	if digest(named, "x") != digest(same, "elsewhere") {

@@ -159,7 +159,7 @@ func (f *folder) learn(opened *sops.Opened) {
 // kustomizations have.
 func (f *folder) decryptFiles(b *Bundle) error {
 	for _, file := range b.Files {
-		if !sops.Encrypted(file.Content) || b.notDecrypted(file.Name) != nil || !isManifest(file.Name) {
+		if !sops.Encrypted(file.Content) || notDecrypted(*b, file.Name) != nil || !isManifest(file.Name) {
 			continue
 		}
 		opened, err := f.open(file.Name, file.Content)
@@ -174,10 +174,10 @@ func (f *folder) decryptFiles(b *Bundle) error {
 }
 
 // notDecrypted says why a file must not be encrypted, nil if it may be.
-func (b Bundle) notDecrypted(name string) error {
-	isChart := false
-	for _, chart := range b.charts() {
-		dir, found := b.directoryOf(chart)
+func notDecrypted(b Bundle, name string) error {
+	files, isChart := tree(b.Files), false
+	for _, chart := range chartsOf(&b.Definition) {
+		dir, found := files.directoryOf(chart)
 		isChart = isChart || found
 		if found && (dir == "." || name == dir || strings.HasPrefix(name, dir+"/")) {
 			return errEncryptedChart
@@ -186,29 +186,29 @@ func (b Bundle) notDecrypted(name string) error {
 	switch {
 	case !isChart && strings.HasPrefix(name, templatesPrefix):
 		return errEncryptedTemplate
-	case !isManifest(name) && b.hasKustomization():
+	case !isManifest(name) && files.hasKustomization():
 		return errEncryptedFormat
 	}
 	return nil
 }
 
-func (b Bundle) hasKustomization() bool {
-	return slices.ContainsFunc(b.Files, func(file File) bool {
-		return slices.Contains(KustomizationFiles(), path.Base(file.Name))
-	})
-}
-
 // checkEncrypted refuses encrypted files that would be deployed as they are.
 func (b Bundle) checkEncrypted() error {
 	for _, file := range b.Files {
-		if b.Secrets != nil && b.Secrets.Files[file.Name] != nil || !sops.Encrypted(file.Content) {
+		if b.Secrets != nil && b.Secrets.Files[file.Name] != nil || !tree(b.Files).isEncrypted(file) {
 			continue
 		}
-		if reason := b.notDecrypted(file.Name); reason != nil {
+		if reason := notDecrypted(b, file.Name); reason != nil {
 			return &EncryptedFileError{File: path.Join(b.Path, file.Name), Err: reason}
 		}
 	}
 	return nil
+}
+
+// isEncrypted reports whether sops has encrypted a file. A kustomization makes ConfigMaps and
+// Secrets of dotenv and INI files; elsewhere they are files as any other.
+func (t tree) isEncrypted(file File) bool {
+	return sops.Encrypted(file.Content) || !isManifest(file.Name) && t.hasKustomization() && sops.EncryptedLines(file.Content)
 }
 
 // checkPlainValues refuses encrypted texts in the options of a bundle: they could be meant to

@@ -140,6 +140,8 @@ func TestEncryptedFilesRefused(t *testing.T) {
 		"a file of a chart":        {map[string]string{"Chart.yaml": chartOfTest, "files/s.txt": secret}, true, "decrypting files/s.txt: the file is encrypted by sops and part of a chart"},
 		"a template of manifests":  {map[string]string{"a.yaml": "a: b", "templates/s.yaml": secret}, true, "decrypting templates/s.yaml: the file is encrypted by sops and a template"},
 		"input of kustomize":       {map[string]string{"kustomization.yaml": "resources: []\n", "s.env": secret}, true, "decrypting s.env: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
+		"a dotenv file":            {map[string]string{"kustomization.yaml": "resources: []\n", "s.env": "A=ENC[AES256_GCM,data:x]\nsops_mac=ENC[AES256_GCM,data:x]\n"}, true, "decrypting s.env: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
+		"an INI file":              {map[string]string{"kustomization.yaml": "resources: []\n", "s.ini": "[db]\npassword = ENC[AES256_GCM,data:x]\n\n[sops]\nversion = 3.9.0\nmac = ENC[AES256_GCM,data:x]\n"}, true, "decrypting s.ini: the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted"},
 		"a value in fleet.yaml":    {map[string]string{"fleet.yaml": "helm: {values: {x: [" + `"` + strings.TrimSpace(leaf) + `"` + "]}}\n", "Chart.yaml": chartOfTest}, true, "fleet.yaml: helm.values.x[0] has a value that sops has encrypted"},
 		"a template value":         {map[string]string{"fleet.yaml": "helm: {templateValues: {x: " + `"` + strings.TrimSpace(leaf) + `"` + "}}\n", "Chart.yaml": chartOfTest}, true, "fleet.yaml: helm.templateValues.x has a value that sops has encrypted"},
 		"a value copied": {
@@ -186,7 +188,7 @@ func TestEncryptedFilesAdded(t *testing.T) {
 	t.Parallel()
 
 	encrypt, reader := encrypter(t)
-	b, err := reader.New("web", files(map[string]string{"secret.yaml": encrypt("a: b\n")}), fleetyaml.Definition{
+	b, _, err := reader.New("web", files(map[string]string{"secret.yaml": encrypt("a: b\n")}), fleetyaml.Definition{
 		Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Chart: "c", Repo: "https://charts.example.com"}},
 	})
 	if err != nil {

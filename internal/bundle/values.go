@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -13,14 +15,14 @@ import (
 // internal/bundlereader/resources.go). The files then do not belong to the
 // bundle. Other than in Fleet, files of the root count whether or not it names a
 // chart, and only the files that are named are left out, not others of the same
-// base name.
+// base name. A missing file of the root is an error only where there is a chart.
 func (f *folder) mergeValues(file string, def *fleetyaml.Definition) error {
-	if err := f.mergeInto(file, def.Helm); err != nil {
+	if err := f.mergeInto(file, def.Helm, f.fromRepository && mayLackValues(f.fsys, def.Helm)); err != nil {
 		return err
 	}
 	for _, customizations := range [][]fleetyaml.Customization{def.Targets, def.TargetCustomizations} {
 		for i := range customizations {
-			if err := f.mergeInto(file, customizations[i].Helm); err != nil {
+			if err := f.mergeInto(file, customizations[i].Helm, false); err != nil {
 				return err
 			}
 		}
@@ -28,19 +30,51 @@ func (f *folder) mergeValues(file string, def *fleetyaml.Definition) error {
 	return nil
 }
 
-func (f *folder) mergeInto(file string, helm *fleetyaml.Helm) error {
+// mayLackValues reports whether values files of the root may be missing: Fleet does not read them
+// in a bundle without a chart.
+func mayLackValues(fsys fs.FS, helm *fleetyaml.Helm) bool {
+	if helm == nil || helm.Chart != "" || helm.Repo != "" {
+		return false
+	}
+	_, err := fs.Stat(fsys, chartFile)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// missingValues notes that a values file of the root does not exist.
+func missingValues(file, name string) fleetyaml.Problem {
+	return fleetyaml.Problem{
+		File: file, Kind: fleetyaml.Note,
+		Message: fmt.Sprintf("helm.valuesFiles names %q, which does not exist; as in Fleet that is no error, because the bundle has no chart", name),
+	}
+}
+
+// mergeInto merges the values files of helm. mayLack says that they may be missing.
+func (f *folder) mergeInto(file string, helm *fleetyaml.Helm, mayLack bool) error {
 	if helm == nil {
 		return nil
 	}
 	for _, name := range helm.ValuesFiles {
 		read, err := f.readValues(name)
+		if mayLack && errors.Is(err, fs.ErrNotExist) {
+			f.notes = append(f.notes, missingValues(file, name))
+			continue
+		}
 		if err != nil {
 			return &ValuesFileError{File: file, Name: name, Err: err}
 		}
 		helm.Values = fleetyaml.MergeValues(helm.Values, read.values)
-		f.leftOut[path.Clean(name)] = true
+		f.leaveOut(name)
 	}
 	return nil
+}
+
+// leaveOut keeps a values file out of the bundle. Fleet compares the name as it was written with
+// those of files, and the base name with those at the root (internal/bundlereader/resources.go):
+// a file of a folder that is named another way, such as "./live/values.yaml", stays in.
+func (f *folder) leaveOut(name string) {
+	if cleaned := path.Clean(name); cleaned == name || path.Dir(cleaned) == "." {
+		f.leftOut[cleaned] = true
+	}
 }
 
 // sopsMetadata is the key of what sops says of a file.

@@ -1,19 +1,15 @@
 package chart
 
 import (
-	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
-	"oras.land/oras-go/v2/registry/remote/retry"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
 // Registry says how to reach a Helm repository, an OCI registry or a server with
@@ -58,34 +54,10 @@ func (e *RegistryError) Unwrap() error { return e.Err }
 
 const ociScheme = "oci"
 
-// scope is a URL as far as it decides about credentials.
-type scope struct {
-	scheme, host, path string
-}
-
-// scopeOf reads a URL. Two URLs of one scope give the same, whatever the server
-// makes of "..", of capital letters in its name and of its standard port.
-func scopeOf(u *url.URL) scope {
-	scheme := strings.ToLower(u.Scheme)
-	standard := map[string]string{"http": "80", "https": "443", ociScheme: "443"}[scheme]
-	host := strings.ToLower(u.Hostname())
-	if port := u.Port(); port != "" && port != standard {
-		host += ":" + port
-	}
-	return scope{scheme: scheme, host: host, path: strings.TrimSuffix(path.Clean("/"+u.Path), "/")}
-}
-
-// covers says whether other lies below: host/acme covers host/acme/web, and not
-// host/acme-too.
-func (s scope) covers(other scope) bool {
-	rest, below := strings.CutPrefix(other.path, s.path)
-	return s.scheme == other.scheme && s.host == other.host && below && (rest == "" || rest[0] == '/')
-}
-
 // account is how the URLs below one prefix are reached.
 type account struct {
 	prefix   string // As configured.
-	at       scope
+	at       fetch.Scope
 	registry Registry
 	// own is for the host of the prefix, foreign for what it leads to: a server
 	// that gives out tokens, or storage. Only own may be insecure.
@@ -95,88 +67,80 @@ type account struct {
 
 // access finds the account for a URL.
 type access struct {
-	accounts []*account // The longest prefix first.
+	accounts fetch.Credentials[*account]
 	anyone   *account
 }
 
 // newAccess reads the registries. The error is a *RegistryError.
 func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
-	a := &access{anyone: &account{registry: Registry{Unknown: config.RegistriesUnknown}, own: newTransport(nil), foreign: newTransport(nil), patience: patience}}
+	anyone, err := newTransports(&account{registry: Registry{Unknown: config.RegistriesUnknown}, patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	a := &access{anyone: anyone}
 	for prefix, registry := range config.Registries {
-		added, err := newAccount(prefix, registry)
+		added, err := newAccount(prefix, registry, patience)
 		if err != nil {
 			return nil, &RegistryError{Prefix: prefix, Err: err}
 		}
-		added.patience = patience
-		a.accounts = append(a.accounts, added)
+		a.accounts.Add(prefix, added.at, added)
 	}
-	slices.SortFunc(a.accounts, func(a, b *account) int { return cmp.Compare(len(b.at.path), len(a.at.path)) })
 	return a, nil
 }
 
 var (
-	errNoPrefix      = errors.New("the beginning of a URL is wanted: https://, http:// or oci://, a host, and perhaps a path")
-	errNoCertificate = errors.New("ca_bundle holds no certificate in PEM")
-	errTwoWays       = errors.New("give a token, or username and password")
+	errNoPrefix = errors.New("the beginning of a URL is wanted: https://, http:// or oci://, a host, and perhaps a path")
+	errTwoWays  = errors.New("give a token, or username and password")
 )
 
-func newAccount(prefix string, registry Registry) (*account, error) {
+func newAccount(prefix string, registry Registry, patience time.Duration) (*account, error) {
 	parsed, err := url.Parse(prefix)
 	if err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
 		return nil, errNoPrefix
 	}
-	made := &account{prefix: prefix, at: scopeOf(parsed), registry: registry}
-	if !slices.Contains([]string{"https", "http", ociScheme}, made.at.scheme) {
+	at := fetch.ScopeOf(parsed)
+	if !slices.Contains([]string{"https", "http", ociScheme}, at.Scheme) {
 		return nil, errNoPrefix
 	}
 	if registry.Token != "" && registry.Password != "" {
 		return nil, errTwoWays
 	}
-	var roots *x509.CertPool
-	if len(registry.CABundle) > 0 {
-		if roots, err = x509.SystemCertPool(); err != nil {
-			roots = x509.NewCertPool()
-		}
-		if !roots.AppendCertsFromPEM(registry.CABundle) {
-			return nil, errNoCertificate
-		}
-	}
-	made.own, made.foreign = newTransport(roots), newTransport(roots)
-	made.own.TLSClientConfig.InsecureSkipVerify = registry.Insecure // Only when the user asks for it.
-	return made, nil
+	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience})
 }
 
-func newTransport(roots *x509.CertPool) *http.Transport {
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+func newTransports(a *account) (*account, error) {
+	var err error
+	if a.own, err = fetch.NewTransport(a.registry.CABundle, a.registry.Insecure); err != nil {
+		return nil, err
 	}
-	base = base.Clone()
-	base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	return base
+	a.foreign, err = fetch.NewTransport(a.registry.CABundle, false)
+	return a, err
 }
 
 // of answers the account for a URL.
-func (a *access) of(at scope) *account {
-	for _, candidate := range a.accounts {
-		if candidate.at.covers(at) {
-			return candidate
-		}
+func (a *access) of(at fetch.Scope) *account {
+	if found, ok := a.accounts.Find(at); ok {
+		return found
 	}
 	return a.anyone
 }
 
 func (a *access) close() {
-	for _, each := range append([]*account{a.anyone}, a.accounts...) {
-		each.own.CloseIdleConnections()
-		each.foreign.CloseIdleConnections()
+	a.anyone.close()
+	for each := range a.accounts.All() {
+		each.close()
 	}
+}
+
+func (a *account) close() {
+	a.own.CloseIdleConnections()
+	a.foreign.CloseIdleConnections()
 }
 
 // RoundTrip sends a request of HTTP with the credentials of its own URL, so that a
 // redirect to elsewhere takes none along.
 func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
-	by := a.of(scopeOf(request.URL))
+	by := a.of(fetch.ScopeOf(request.URL))
 	request = request.Clone(request.Context())
 	switch {
 	case by.registry.Token != "":
@@ -193,28 +157,30 @@ func (a *account) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, &UnknownRegistryError{Prefix: a.prefix}
 	}
 	transport := a.foreign
-	if scopeOf(request.URL).host == a.at.host {
+	if fetch.ScopeOf(request.URL).Host == a.at.Host {
 		transport = a.own
 	}
-	again := retry.Transport{Base: patient{transport, a.patience}, Policy: retryPolicy}
-	return again.RoundTrip(request)
+	idle := fetch.IdleTransport{Next: transport, After: a.patience, Enough: enough}
+	return retry.Transport{Next: idle, Policy: retry.Download(), Repeatable: isRepeatable, Passing: isBusy}.RoundTrip(request)
 }
 
-// retryPolicy tries again, for about two seconds, what a server answers with a
-// status that says so. What cannot be reached is not waited for.
-func retryPolicy() retry.Policy {
-	return &retry.GenericPolicy{
-		Retryable: func(response *http.Response, err error) (bool, error) {
-			if err != nil {
-				return false, err
-			}
-			return retry.DefaultPredicate(response, nil)
-		},
-		Backoff:  retry.DefaultBackoff,
-		MinWait:  200 * time.Millisecond,
-		MaxWait:  2 * time.Second,
-		MaxRetry: 3,
+// enough is how many bytes must arrive to earn more patience.
+const enough = 16 << 10
+
+// isRepeatable allows every request: to download changes nothing.
+func isRepeatable(*http.Request) bool { return true }
+
+// isBusy says whether a server answers with a status that asks for patience. What cannot be
+// reached is not waited for.
+func isBusy(_ *http.Request, response *http.Response, err error) bool {
+	if err != nil {
+		return false
 	}
+	switch response.StatusCode {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return response.StatusCode >= http.StatusInternalServerError
 }
 
 var errDowngrade = errors.New("the server redirects from https to http")

@@ -161,7 +161,7 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 		if problem := bundle.RefuseCredentials(address); problem != "" {
 			return nil, "", &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New(problem)}
 		}
-		files, found, err := f.fromRegistry(ctx, address+"/"+d.Name, cmp.Or(version, d.Version), "")
+		files, found, err := f.registries.chart(ctx, address+"/"+d.Name, cmp.Or(version, d.Version), "")
 		return files, found.Version, err
 	}
 	at, err := bundle.Chart{Repo: address, Name: d.Name}.Location()

@@ -19,6 +19,8 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // Reason says why something could not be fetched.
@@ -82,9 +84,10 @@ func reasonOf(err error) Reason {
 		authority x509.UnknownAuthorityError
 		hostname  x509.HostnameError
 		invalid   x509.CertificateInvalidError
+		idle      *fetch.IdleTimeoutError
 	)
 	switch {
-	case errors.Is(err, errStalled):
+	case errors.As(err, &idle):
 		return Stalled
 	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):
 		return Untrusted

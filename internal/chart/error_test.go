@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 func TestFetchErrors(t *testing.T) {
@@ -198,19 +199,63 @@ func TestFetchChanged(t *testing.T) {
 	}
 }
 
+// One operation asks a server that hangs once, however many charts it wants from there.
 func TestFetchRemembersFailures(t *testing.T) {
 	t.Parallel()
+	operation := fetch.RememberFailures(t.Context())
 	server := charttest.New(t, charttest.Options{})
 	server.Break(charttest.IndexPath, charttest.HangSilently)
 	fetcher := newFetcherWith(t, chart.FetchConfig{StallTimeout: 100 * time.Millisecond})
 	for i := range 50 {
 		chart := bundle.Chart{Repo: server.RepositoryURL(), Name: fmt.Sprint("web", i)}
-		if _, _, err := fetcher.Fetch(t.Context(), chart, bundle.Pin{}); err == nil {
+		if _, _, err := fetcher.Fetch(operation, chart, bundle.Pin{}); err == nil {
 			t.Fatal("a server that hangs has answered")
 		}
 	}
 	if n := server.Requests(charttest.IndexPath); n != 1 {
 		t.Errorf("%d requests to a server that hangs, want 1", n)
+	}
+}
+
+// What failed once is fetched by the next caller. The faults are those that are not retried.
+//
+//nolint:tparallel // the rows share the faults of one server
+func TestFetchAfterAFailure(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	server.AddChart(web("1.0.0"))
+	blob := server.PushChart("acme/web", web("1.0.0"))
+	fromRepository := bundle.Chart{Repo: server.RepositoryURL(), Name: "web"}
+	fromRegistry := bundle.Chart{Repo: server.RegistryURL("acme/web")}
+	tests := []struct {
+		name  string
+		chart bundle.Chart
+		path  string
+	}{
+		{"index", fromRepository, charttest.IndexPath},
+		{"archive", fromRepository, charttest.ArchivePath("web", "1.0.0")},
+		{"archive alone", bundle.Chart{Name: server.AddFile("/web.tgz", web("1.0.0").Package())}, "/web.tgz"},
+		{"tags", fromRegistry, "/v2/acme/web/tags/list"},
+		{"manifest", fromRegistry, "/v2/acme/web/manifests/1.0.0"},
+		{"layer", fromRegistry, blob},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { //nolint:paralleltest // the faults of one server
+			fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL(""): {PlainHTTP: true}}})
+			server.Break(tt.path, charttest.Truncate)
+			_, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{})
+			server.Break(tt.path, 0)
+			if err == nil {
+				t.Error("a download that broke off is a chart")
+			}
+			files, _, err := fetcher.Fetch(t.Context(), tt.chart, bundle.Pin{})
+			if err != nil {
+				t.Fatalf("the second: %v", err)
+			}
+			if diff := cmp.Diff(webFiles("1.0.0"), contents(t, files)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -235,6 +280,9 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		{"another server", own.URL("/"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
 		{"another path", other.URL("/chart"), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
 		{"out of the path", other.URL("/files"), bundle.Chart{Name: other.URL("/files/../web.tgz")}},
+		{"out of the path, with an encoded slash", other.URL("/files"), bundle.Chart{Name: other.URL("/files/..%2Fweb.tgz")}},
+		{"into the path", other.URL("/files"), bundle.Chart{Name: other.URL("/web/../files/web.tgz")}},
+		{"into the path, with an encoded slash", other.URL("/files"), bundle.Chart{Name: other.URL("/web/..%2Ffiles/web.tgz")}},
 		{"out of the path, encoded", other.URL("/files"), bundle.Chart{Name: other.URL("/files/%2e%2e/web.tgz")}},
 		{"for a registry", other.RegistryURL(""), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},
 		{"with TLS only", strings.Replace(other.URL("/"), "http:", "https:", 1), bundle.Chart{Repo: other.RepositoryURL(), Name: "web"}},

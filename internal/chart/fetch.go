@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // FetchConfig configures a Fetcher.
@@ -30,20 +31,18 @@ type FetchConfig struct {
 	StallTimeout time.Duration
 }
 
-// Fetcher fetches charts. What it has fetched, or could not fetch, it keeps until
-// it is dropped. It is safe for concurrent use.
+// Fetcher fetches charts. What it has fetched it keeps until it is dropped. What it could not
+// fetch it tries again, but for the operations of fetch.RememberFailures. It is safe for
+// concurrent use.
 type Fetcher struct {
-	access *access
-	client *http.Client
-	// reading bounds how many archives and indexes take up memory at a time.
-	reading chan struct{}
+	access     *access
+	client     *http.Client
+	reader     archiveReader
+	registries *registries
 
-	charts       once[fetched]         // By address, version and pin.
-	archives     once[[]bundle.File]   // By URL.
-	repositories once[repository]      // By URL.
-	registries   once[*registryClient] // By address.
-	tags         once[[]string]        // By address.
-	pulled       once[pulled]          // By address and tag or digest.
+	charts       fetch.Cache[fetched]       // By address, version and pin.
+	archives     fetch.Cache[[]bundle.File] // By URL.
+	repositories fetch.Cache[repository]    // By URL.
 }
 
 // fetched is a chart and what it was found to be.
@@ -53,6 +52,7 @@ type fetched struct {
 }
 
 const (
+	fetching     = "fetching a chart"
 	defaultStall = 30 * time.Second
 	readAtOnce   = 2
 )
@@ -63,10 +63,12 @@ func NewFetcher(config FetchConfig) (*Fetcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	reader := archiveReader{reading: make(chan struct{}, readAtOnce)}
 	return &Fetcher{
-		access:  made,
-		client:  &http.Client{Transport: made, CheckRedirect: refuseDowngrade},
-		reading: make(chan struct{}, readAtOnce),
+		access:     made,
+		client:     &http.Client{Transport: made, CheckRedirect: refuseDowngrade},
+		reader:     reader,
+		registries: &registries{access: made, reader: reader},
 	}, nil
 }
 
@@ -98,7 +100,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, chart bundle.Chart, pin bundle.
 		return nil, bundle.Pin{}, err
 	}
 	key := fmt.Sprintf("%q", []any{at, pin.Version, pin.Reference, pin.Digest, pin.Dependencies, dependencies}) // Maps are printed sorted.
-	found, err := f.charts.get(ctx, key, func() (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
+	found, err := f.charts.Get(ctx, key, fetching, func(ctx context.Context) (fetched, error) { return f.fetch(ctx, at, pin, dependencies) })
 	// Callers add to what they get, each for itself.
 	found.pin.Dependencies = maps.Clone(found.pin.Dependencies)
 	return slices.Clip(found.files), found.pin, err
@@ -143,7 +145,7 @@ func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin)
 		files, found.Version, err = f.fromRepository(ctx, at.URL, at.Name, cmp.Or(pin.Version, at.Version))
 		return files, found, err
 	case bundle.OCI:
-		return f.fromRegistry(ctx, at.URL, cmp.Or(pin.Version, at.Version), pin.Reference)
+		return f.registries.chart(ctx, at.URL, cmp.Or(pin.Version, at.Version), pin.Reference)
 	case bundle.Archive:
 		files, err = f.fromArchive(ctx, at)
 		return files, bundle.Pin{}, err
@@ -155,39 +157,13 @@ func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin)
 // fromArchive downloads an archive and unpacks the chart in it.
 func (f *Fetcher) fromArchive(ctx context.Context, at bundle.Location) ([]bundle.File, error) {
 	key := fmt.Sprintf("%q", []any{at.URL, at.Subdirectory, at.Checksum, at.Format})
-	return f.archives.get(ctx, key, func() ([]bundle.File, error) {
+	return f.archives.Get(ctx, key, fetching, func(ctx context.Context) ([]bundle.File, error) {
 		saved, err := f.get(ctx, at.URL, maxArchive, newChecksum(at.Checksum))
 		if err != nil {
 			return nil, err
 		}
-		return f.unpacked(ctx, saved, at)
+		return f.reader.read(ctx, saved, at)
 	})
-}
-
-// unpacked answers the chart in a downloaded archive, and removes the download.
-func (f *Fetcher) unpacked(ctx context.Context, saved download, at bundle.Location) ([]bundle.File, error) {
-	defer func() { _ = saved.Close() }()
-	done, err := f.begin(ctx, at.URL)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	files, err := extract(saved, saved.size, at.Format, at.Subdirectory)
-	if err != nil {
-		return nil, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: err}
-	}
-	return files, nil
-}
-
-// begin waits until there is memory for what address has led to. done gives it
-// back.
-func (f *Fetcher) begin(ctx context.Context, address string) (done func(), err error) {
-	select {
-	case <-ctx.Done():
-		return nil, cancelled(ctx, "reading "+shown(address))
-	case f.reading <- struct{}{}:
-		return func() { <-f.reading }, nil
-	}
 }
 
 // digestOf covers names and contents of files, which are sorted.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"time"
 )
 
 const (
@@ -66,81 +65,4 @@ func save(address string, body io.Reader, limit int64, sum checksum) (download, 
 		return download{}, err
 	}
 	return saved, nil
-}
-
-var errStalled = errors.New("nothing arrived for too long")
-
-// patient gives up a request when its server does not go on.
-type patient struct {
-	http.RoundTripper
-	patience time.Duration
-}
-
-// RoundTrip is that of http.RoundTripper. The error, of the answer's body too, is
-// errStalled after enough patience.
-func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(request.Context())
-	over := &watch{patience: p.patience, cancel: cancel}
-	over.timer = time.AfterFunc(p.patience, func() { cancel(errStalled) })
-	over.stalled = func() bool { return errors.Is(context.Cause(ctx), errStalled) }
-	response, err := p.RoundTripper.RoundTrip(request.WithContext(ctx))
-	if err != nil {
-		over.stop()
-		return nil, over.explain(err)
-	}
-	response.Body = &watched{ReadCloser: response.Body, watch: over}
-	return response, nil
-}
-
-// watch ends a request when nothing arrives for a while.
-type watch struct {
-	patience time.Duration
-	timer    *time.Timer
-	cancel   context.CancelCauseFunc
-	stalled  func() bool
-	arrived  int
-}
-
-func (w *watch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
-}
-
-func (w *watch) explain(err error) error {
-	if w.stalled() {
-		return fmt.Errorf("%w (%s)", errStalled, w.patience)
-	}
-	return err
-}
-
-// enough is how much must arrive to earn more patience, so that a server cannot go
-// on forever by one byte now and then.
-const enough = 16 << 10
-
-func (w *watch) note(n int) {
-	if w.arrived += n; w.arrived < enough {
-		return
-	}
-	w.arrived = 0
-	w.timer.Reset(w.patience)
-}
-
-// watched is the body of an answer.
-type watched struct {
-	io.ReadCloser
-	watch *watch
-}
-
-func (b *watched) Read(buffer []byte) (int, error) {
-	n, err := b.ReadCloser.Read(buffer)
-	b.watch.note(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.watch.explain(err)
-	}
-	return n, err
-}
-
-func (b *watched) Close() error {
-	b.watch.stop()
-	return b.ReadCloser.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -18,6 +19,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 const (
@@ -36,13 +38,23 @@ type registryClient struct {
 	reference string
 }
 
-// newRegistryClient logs in when it is first asked to.
-func (f *Fetcher) newRegistryClient(address string) (*registryClient, error) {
+// registries are OCI registries, with what was fetched from them.
+type registries struct {
+	access *access
+	reader archiveReader
+
+	clients fetch.Cache[*registryClient] // By address.
+	tags    fetch.Cache[[]string]        // By address.
+	pulled  fetch.Cache[pulled]          // By address and tag or digest.
+}
+
+// newClient logs in when it is first asked to.
+func (r *registries) newClient(address string) (*registryClient, error) {
 	made, err := remote.NewRepository(strings.TrimPrefix(address, ociScheme+"://"))
 	if err != nil {
 		return nil, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is not the address of a chart in a registry")}
 	}
-	by := f.access.of(ociScope(made))
+	by := r.access.of(ociScope(made))
 	made.PlainHTTP = by.registry.PlainHTTP
 	made.TagListPageSize, made.TagListMaxPages = tagsPerPage, maxTagPages
 	credential := auth.Credential{
@@ -63,31 +75,31 @@ func (f *Fetcher) newRegistryClient(address string) (*registryClient, error) {
 	return client, nil
 }
 
-func ociScope(of *remote.Repository) scope {
-	return scope{scheme: ociScheme, host: strings.TrimSuffix(strings.ToLower(of.Reference.Registry), ":443"), path: "/" + of.Reference.Repository}
+func ociScope(of *remote.Repository) fetch.Scope {
+	return fetch.ScopeOf(&url.URL{Scheme: ociScheme, Host: of.Reference.Registry, Path: "/" + of.Reference.Repository})
 }
 
-// fromRegistry answers the newest version of a chart that is asked for. planned is
+// chart returns the newest version of a chart that is asked for. planned is
 // the reference it had, "" for none: what that still leads to is taken, wherever the
 // tag has been moved to. If it is gone, the tag may lead to the same files.
-func (f *Fetcher) fromRegistry(ctx context.Context, address, version, planned string) ([]bundle.File, bundle.Pin, error) {
-	client, err := f.registries.get(ctx, address, func() (*registryClient, error) { return f.newRegistryClient(address) })
+func (r *registries) chart(ctx context.Context, address, version, planned string) ([]bundle.File, bundle.Pin, error) {
+	client, err := r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
-	exact, tag, err := f.version(ctx, client, version)
+	exact, tag, err := r.version(ctx, client, version)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
 	if planned != "" {
-		found, err := f.pullOnce(ctx, client, planned)
+		found, err := r.pullOnce(ctx, client, planned)
 		if !isNotFound(err) {
 			return found.files, bundle.Pin{Version: exact, Reference: planned}, err
 		}
 	}
-	found, err := f.pullOnce(ctx, client, tag)
+	found, err := r.pullOnce(ctx, client, tag)
 	if isNotFound(err) && client.reference == "" {
-		return nil, bundle.Pin{}, f.noTag(ctx, client, version, err)
+		return nil, bundle.Pin{}, r.noTag(ctx, client, version, err)
 	}
 	return found.files, bundle.Pin{Version: exact, Reference: found.reference}, err
 }
@@ -98,8 +110,8 @@ type pulled struct {
 	reference string
 }
 
-func (f *Fetcher) pullOnce(ctx context.Context, client *registryClient, reference string) (pulled, error) {
-	return f.pulled.get(ctx, client.address+"@"+reference, func() (pulled, error) { return f.pull(ctx, client, reference) })
+func (r *registries) pullOnce(ctx context.Context, client *registryClient, reference string) (pulled, error) {
+	return r.pulled.Get(ctx, client.address+"@"+reference, fetching, func(ctx context.Context) (pulled, error) { return r.pull(ctx, client, reference) })
 }
 
 func isNotFound(err error) bool {
@@ -109,7 +121,7 @@ func isNotFound(err error) bool {
 
 // version finds the exact version that is asked for, and the tag or digest it has
 // in the registry. An exact one is not looked for: not everybody may list tags.
-func (f *Fetcher) version(ctx context.Context, client *registryClient, version string) (exact, reference string, err error) {
+func (r *registries) version(ctx context.Context, client *registryClient, version string) (exact, reference string, err error) {
 	if client.reference != "" {
 		exact = cmp.Or(version, versionOf(client.reference))
 		if isDigest := strings.Contains(client.reference, ":"); !isDigest && tagOf(exact) != client.reference {
@@ -123,7 +135,7 @@ func (f *Fetcher) version(ctx context.Context, client *registryClient, version s
 	if err := checkConstraint(client.address, version); err != nil {
 		return "", "", err
 	}
-	versions, err := f.versions(ctx, client)
+	versions, err := r.versions(ctx, client)
 	if err != nil {
 		return "", "", err
 	}
@@ -140,8 +152,8 @@ func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_")
 func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
 
 // versions of a chart, the newest first.
-func (f *Fetcher) versions(ctx context.Context, client *registryClient) ([]string, error) {
-	return f.tags.get(ctx, client.address, func() ([]string, error) {
+func (r *registries) versions(ctx context.Context, client *registryClient) ([]string, error) {
+	return r.tags.Get(ctx, client.address, fetching, func(ctx context.Context) ([]string, error) {
 		var versions []string
 		err := client.Tags(ctx, "", func(page []string) error {
 			for _, tag := range page {
@@ -157,8 +169,8 @@ func (f *Fetcher) versions(ctx context.Context, client *registryClient) ([]strin
 }
 
 // noTag says what there is instead of a version, if that can be found out.
-func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version string, failed error) error {
-	versions, err := f.versions(ctx, client)
+func (r *registries) noTag(ctx context.Context, client *registryClient, version string, failed error) error {
+	versions, err := r.versions(ctx, client)
 	if err != nil {
 		return failed
 	}
@@ -166,7 +178,7 @@ func (f *Fetcher) noTag(ctx context.Context, client *registryClient, version str
 }
 
 // pull downloads a chart.
-func (f *Fetcher) pull(ctx context.Context, client *registryClient, reference string) (pulled, error) {
+func (r *registries) pull(ctx context.Context, client *registryClient, reference string) (pulled, error) {
 	manifest, layer, err := client.layer(ctx, reference)
 	if err != nil {
 		return pulled{}, explain(client.address, err)
@@ -183,7 +195,7 @@ func (f *Fetcher) pull(ctx context.Context, client *registryClient, reference st
 	if err != nil {
 		return pulled{}, err
 	}
-	files, err := f.unpacked(ctx, saved, bundle.Location{URL: client.address, Format: "tar.gz"})
+	files, err := r.reader.read(ctx, saved, bundle.Location{URL: client.address, Format: "tar.gz"})
 	return pulled{files: files, reference: manifest.Digest.String()}, err
 }
 

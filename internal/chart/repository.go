@@ -24,7 +24,7 @@ type repository struct {
 
 // fromRepository answers the newest version of a chart that is asked for.
 func (f *Fetcher) fromRepository(ctx context.Context, address, name, version string) ([]bundle.File, string, error) {
-	found, err := f.repositories.get(ctx, address, func() (repository, error) { return f.repository(ctx, address) })
+	found, err := f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 	if err != nil {
 		return nil, "", err
 	}
@@ -37,7 +37,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 		return nil, "", err
 	}
 	if strings.HasPrefix(archive.URL, "oci://") {
-		files, _, err := f.fromRegistry(ctx, archive.URL, entry.Version, "")
+		files, _, err := f.registries.chart(ctx, archive.URL, entry.Version, "")
 		return files, entry.Version, err
 	}
 	files, err := f.fromArchive(ctx, archive)
@@ -56,7 +56,7 @@ func (f *Fetcher) repository(ctx context.Context, address string) (repository, e
 		return repository{}, err
 	}
 	defer func() { _ = saved.Close() }()
-	done, err := f.begin(ctx, at)
+	done, err := f.reader.begin(ctx, at)
 	if err != nil {
 		return repository{}, err
 	}

@@ -42,12 +42,12 @@ type manifest struct {
 // PushChart puts a chart into the registry, under the tag of its version, and
 // answers the path of its archive there, for Break and Requests.
 func (s *Server) PushChart(repository string, chart Chart) (path string) {
-	return s.push(repository, chart.Version, configType, chartType, chart.Package())
+	return s.registry.push(repository, chart.Version, configType, chartType, chart.Package())
 }
 
 // PushImage puts something into the registry that is no chart.
 func (s *Server) PushImage(repository, tag string) {
-	s.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
+	s.registry.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
 }
 
 // Reference is the digest that the registry keeps under a tag.
@@ -60,36 +60,39 @@ func (s *Server) Reference(repository, tag string) string {
 
 // DeleteManifest takes a tag, or what a digest leads to, out of the registry.
 func (s *Server) DeleteManifest(repository, reference string) {
-	s.put(http.MethodDelete, "/v2/"+repository+"/manifests/"+reference, manifestType, nil, http.StatusAccepted)
+	s.registry.put(http.MethodDelete, "/v2/"+repository+"/manifests/"+reference, manifestType, nil, http.StatusAccepted)
 }
 
-func (s *Server) push(repository, version, config, layer string, content []byte) (path string) {
+// ociRegistry is a registry, spoken to past its login.
+type ociRegistry struct{ http.Handler }
+
+func (r ociRegistry) push(repository, version, config, layer string, content []byte) (path string) {
 	made := manifest{
 		SchemaVersion: 2, MediaType: manifestType,
-		Config: s.pushBlob(repository, config, []byte("{}")),
-		Layers: []descriptor{s.pushBlob(repository, layer, content)},
+		Config: r.pushBlob(repository, config, []byte("{}")),
+		Layers: []descriptor{r.pushBlob(repository, layer, content)},
 	}
 	document, err := json.Marshal(made)
 	must(err)
 	// In a tag "+" cannot stand.
 	tag := strings.ReplaceAll(version, "+", "_")
-	s.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document, http.StatusCreated)
+	r.put(http.MethodPut, "/v2/"+repository+"/manifests/"+tag, manifestType, document, http.StatusCreated)
 	return "/v2/" + repository + "/blobs/" + made.Layers[0].Digest
 }
 
-func (s *Server) pushBlob(repository, mediaType string, content []byte) descriptor {
+func (r ociRegistry) pushBlob(repository, mediaType string, content []byte) descriptor {
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	s.put(http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content, http.StatusCreated)
+	r.put(http.MethodPost, "/v2/"+repository+"/blobs/uploads/?digest="+digest, "application/octet-stream", content, http.StatusCreated)
 	return descriptor{MediaType: mediaType, Digest: digest, Size: len(content)}
 }
 
-// put speaks to the registry past the login.
-func (s *Server) put(method, path, mediaType string, content []byte, want int) {
+// put sends content, and panics unless the registry accepts it.
+func (r ociRegistry) put(method, path, mediaType string, content []byte, want int) {
 	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(content)) //nolint:forbidigo // Nobody waits for it.
 	request.Header.Set("Content-Type", mediaType)
 	answer := httptest.NewRecorder()
-	s.registry.ServeHTTP(answer, request)
+	r.ServeHTTP(answer, request)
 	if answer.Code != want {
 		panic(fmt.Sprintf("%s %s: status %d: %s", method, path, answer.Code, answer.Body))
 	}

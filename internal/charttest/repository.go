@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -26,23 +27,33 @@ func ArchivePath(name, version string) string {
 
 // AddChart puts a chart into the Helm repository, in place of one of the same name
 // and version.
-func (s *Server) AddChart(chart Chart) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, known := range s.charts {
+func (s *Server) AddChart(chart Chart) { s.repository.add(chart) }
+
+// RemoveChart takes a version of a chart out of the Helm repository.
+func (s *Server) RemoveChart(name, version string) { s.repository.remove(name, version) }
+
+// repository is a Helm repository.
+type repository struct {
+	mu     sync.Mutex
+	charts []Chart
+}
+
+func (r *repository) add(chart Chart) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, known := range r.charts {
 		if known.Name == chart.Name && known.Version == chart.Version {
-			s.charts[i] = chart
+			r.charts[i] = chart
 			return
 		}
 	}
-	s.charts = append(s.charts, chart)
+	r.charts = append(r.charts, chart)
 }
 
-// RemoveChart takes a version of a chart out of the Helm repository.
-func (s *Server) RemoveChart(name, version string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.charts = slices.DeleteFunc(s.charts, func(c Chart) bool { return c.Name == name && c.Version == version })
+func (r *repository) remove(name, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.charts = slices.DeleteFunc(r.charts, func(c Chart) bool { return c.Name == name && c.Version == version })
 }
 
 type index struct {
@@ -58,16 +69,14 @@ type indexEntry struct {
 	Digest     string   `json:"digest"`
 }
 
-func (s *Server) repositoryFile(name string) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if content, ok := s.files[repositoryPath+"/"+name]; ok {
-		return content, true
-	}
+// file is what the repository serves under a name.
+func (r *repository) file(name string) ([]byte, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if name == "index.yaml" {
-		return s.index(), true
+		return indexOf(r.charts), true
 	}
-	for _, chart := range s.charts {
+	for _, chart := range r.charts {
 		if strings.HasSuffix(ArchivePath(chart.Name, chart.Version), "/"+name) {
 			return chart.Package(), true
 		}
@@ -75,9 +84,9 @@ func (s *Server) repositoryFile(name string) ([]byte, bool) {
 	return nil, false
 }
 
-func (s *Server) index() []byte {
+func indexOf(charts []Chart) []byte {
 	all := index{APIVersion: "v1", Entries: map[string][]indexEntry{}}
-	for _, chart := range s.charts {
+	for _, chart := range charts {
 		sum := sha256.Sum256(chart.Package())
 		all.Entries[chart.Name] = append(all.Entries[chart.Name], indexEntry{
 			APIVersion: "v2", Name: chart.Name, Version: chart.Version, Digest: hex.EncodeToString(sum[:]),

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -34,6 +35,8 @@ type settings struct {
 	Groups      []target.Group       `json:"groups"`
 	// Lax makes unknown keys of fleet.yaml warnings.
 	Lax bool `json:"lax"`
+	// HelmIgnore makes the .helmignore of charts count.
+	HelmIgnore bool `json:"helmIgnore"`
 	// Links are symbolic links, and where they lead; txtar has none.
 	Links map[string]string `json:"links"`
 }
@@ -98,7 +101,11 @@ func makeFixture(t *testing.T, archive *txtar.Archive) *made {
 			t.Fatal(err)
 		}
 	}
-	result, err := bundle.Read(os.DirFS(m.dir), bundle.ReadOptions{
+	var reader bundle.Reader
+	if m.settings.HelmIgnore {
+		reader.IgnoreRules = chart.IgnoreRules
+	}
+	result, err := reader.Read(os.DirFS(m.dir), bundle.ReadOptions{
 		RepoName: m.settings.RepoName, Paths: m.settings.Paths, BundlePaths: m.settings.BundlePaths,
 		Strict: !m.settings.Lax, Overlay: m.settings.GitRepo,
 	})
@@ -182,11 +189,11 @@ func (m *made) showStages(t *testing.T) string {
 		bundles[i] = &m.bundles[i]
 	}
 	result := m.deployments(t, bundles...)
-	steps := make([]release.Step, len(result.Deployments))
+	steps := make([]rollout.Step, len(result.Deployments))
 	for i, d := range result.Deployments {
-		steps[i] = release.Step{Deployment: d, Change: true}
+		steps[i] = rollout.Step{Deployment: d, Change: true}
 	}
-	return release.Foresee(release.NewOrder(steps)).Text + "\n"
+	return rollout.Foresee(rollout.NewOrder(steps)).Text + "\n"
 }
 
 // showNames are lines "FOLDER NAME".

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -41,12 +41,12 @@ func (c *corpus) deployments(t *testing.T, r recording, b *bundle.Bundle) target
 // heldClusters are those on which a deployment is never begun, although it is not
 // paused.
 func heldClusters(deployments []target.Deployment) []string {
-	steps := make([]release.Step, len(deployments))
+	steps := make([]rollout.Step, len(deployments))
 	for i, d := range deployments {
-		steps[i] = release.Step{Deployment: d, Change: true}
+		steps[i] = rollout.Step{Deployment: d, Change: true}
 	}
 	var held []string
-	outlook := release.Foresee(release.NewOrder(steps))
+	outlook := rollout.Foresee(rollout.NewOrder(steps))
 	for i, d := range deployments {
 		if outlook.Held[i] != nil && !d.Paused && len(d.Bundle.Definition.DependsOn) == 0 {
 			held = append(held, d.Cluster)

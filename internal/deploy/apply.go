@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -19,6 +20,11 @@ type Key struct {
 }
 
 func (k Key) String() string { return target.Key(k.Cluster, k.Bundle) }
+
+// Compare sorts by cluster, then by bundle.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Cluster, other.Cluster), cmp.Compare(k.Bundle, other.Bundle))
+}
 
 // Request is what one apply has to do. Deployments that are neither in Write
 // nor in Remove are left alone.
@@ -33,9 +39,12 @@ type Request struct {
 	// Planned are the objects that were promised for deployments in Write, where any
 	// were: what is there already and has others is written again.
 	Planned map[Key]map[string]string
+	// Wants are the objects of deployments in Write, as far as they are known before. They
+	// tell which objects move from one bundle to another, see Change.
+	Wants map[Key]map[string]string
 	// Beside are the other wanted deployments: as they should be, or held. They are not
 	// written, but others can depend on them and share a rollout with them.
-	Beside []release.Step
+	Beside []rollout.Step
 	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
 	// depends on, which are removed after it.
 	Remove []Key
@@ -96,26 +105,33 @@ type Versions = map[target.Reference]string
 // to an end.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
-	visits := e.visits(request, results)
+	runs := e.clusterRuns(request, results)
 	var looking, removing sync.WaitGroup
-	for _, v := range visits {
-		looking.Go(func() { v.look(ctx) })
+	for _, v := range runs {
+		looking.Go(status.RecoveringTo(v.unseen, "looking at the cluster", func() { v.look(ctx) }))
 	}
 	if request.Create && !request.Settings.TakeOwnership {
 		looking.Wait()
-		if existing := request.existing(visits); len(existing) > 0 {
+		if existing := request.existingOn(runs); len(existing) > 0 {
 			return Outcome{Existing: existing}
 		}
 	}
-	for _, v := range visits {
+	for _, v := range runs {
 		removing.Go(func() {
 			<-v.looked
 			v.writes.Wait()
-			v.removeAll(ctx)
-			v.inspect(ctx)
+			// After a panic removals count as not begun; a refresh finds out what is gone.
+			notRemoved := func(err error) { results.allUntouched(v.remove, "removing", err) }
+			status.RecoveringTo(notRemoved, "removing", func() {
+				v.settleMoves()
+				v.removeAll(ctx)
+			})()
+			// What was written stays as the write left it.
+			notInspected := func(err error) { results.failed(Key{Cluster: v.name}, "looking at the objects", err, nil) }
+			status.RecoveringTo(notInspected, "looking at the objects", func() { v.inspect(ctx) })()
 		})
 	}
-	conduct(ctx, request, visits)
+	conduct(ctx, request, runs)
 	removing.Wait()
 	outcome := results.outcome()
 	slices.SortFunc(outcome.Failures, compareFailures)
@@ -153,10 +169,10 @@ func (r Request) claims(sights map[string]sight) map[string]map[string]bool {
 }
 
 // steps are all wanted deployments, those to be written first.
-func (r Request) steps() []release.Step {
-	steps := make([]release.Step, 0, len(r.Write)+len(r.Beside))
+func (r Request) steps() []rollout.Step {
+	steps := make([]rollout.Step, 0, len(r.Write)+len(r.Beside))
 	for _, d := range r.Write {
-		steps = append(steps, release.Step{Deployment: d, State: string(r.Prior[keyOf(d)].State), Change: true})
+		steps = append(steps, rollout.Step{Deployment: d, State: string(r.Prior[KeyOf(d)].State), Change: true})
 	}
 	return append(steps, r.Beside...)
 }
@@ -207,11 +223,12 @@ func recordOf(d target.Deployment, written release.Written, uid string) Record {
 func knownOf(d target.Deployment, written release.Written, uid string) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: uid, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
-		Content: written.Content, TargetNamespace: d.Options.Namespace, Terms: release.TermsOf(d),
+		Content: written.Content, Revision: written.Observed.Revision, TargetNamespace: d.Options.Namespace, Terms: release.TermsOf(d),
 	}
 }
 
-func keyOf(d target.Deployment) Key { return Key{Cluster: d.Cluster, Bundle: d.Bundle.Name} }
+// KeyOf returns the key of a deployment.
+func KeyOf(d target.Deployment) Key { return Key{Cluster: d.Cluster, Bundle: d.Bundle.Name} }
 
 func compareFailures(a, b Failure) int {
 	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))

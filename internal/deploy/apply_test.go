@@ -50,14 +50,14 @@ func TestApplyToOneDeployment(t *testing.T) {
 			did: []string{"install ns/web"}, want: new(recordOf(web)),
 		},
 		"install over a kept history": {
-			there: of(func(o *release.Observed) { o.Status = release.StatusUninstalled }), did: []string{"install ns/web"}, want: new(recordOf(web)),
+			there: of(func(o *release.Observed) { o.Status = release.StatusUninstalled }), did: []string{"install ns/web"}, want: new(upgraded(recordOf(web))),
 		},
-		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(recordOf(web))},
+		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOf(web)))},
 		"unchanged": {
 			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: unverified(recordOf(web)),
 		},
 		"recover": {
-			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(recordOf(web)),
+			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(upgraded(recordOf(web))),
 		},
 		"adopt": {
 			there: of(func(o *release.Observed) {
@@ -179,7 +179,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 		"ns/slow": {Mark: own("slow", "v1-a"), Wait: true, Timeout: 7e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "slow"},
 		"ns/web":  {Mark: own("web", "v1-b"), Wait: true, Timeout: 60e9, MaxHistory: 5, TakeOwnership: true, TakeRelease: true, Description: "web"},
 	}
-	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Turn")); diff != "" {
+	if diff := cmp.Diff(want, clusters["c1"].writes, cmpopts.IgnoreFields(release.Write{}, "Turn", "NamespaceUsedBy")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
@@ -295,11 +295,11 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 	}{
 		"the former bundle goes": {
 			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")}, did: []string{"upgrade ns/web"},
-			want: map[deploy.Key]deploy.Record{key("c1", "site"): recordOf(site)},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOf(site))},
 		},
 		"the former bundle moves": {
 			write: []target.Deployment{site, web2}, did: []string{"install ns/elsewhere", "upgrade ns/web"},
-			want: map[deploy.Key]deploy.Record{key("c1", "site"): recordOf(site), key("c1", "web"): recordOf(web2)},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOf(site)), key("c1", "web"): recordOf(web2)},
 		},
 		"the latter bundle fails": {
 			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")},
@@ -400,7 +400,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 			for _, name := range []string{"a", "b", "c", "d"} {
-				if diff := cmp.Diff(recordOf(deployment(name, "web", "v1-new")), outcome.Records[key(name, "web")]); diff != "" {
+				if diff := cmp.Diff(upgraded(recordOf(deployment(name, "web", "v1-new"))), outcome.Records[key(name, "web")]); diff != "" {
 					t.Errorf("record on %s (-want +got):\n%s", name, diff)
 				}
 				if _, left := outcome.Records[key(name, "gone")]; left || len(clusters[name].releases) != 1 {
@@ -480,9 +480,9 @@ func TestApplyKeepsPromisedObjects(t *testing.T) {
 			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
-			want := recordOf(web)
+			want := upgraded(recordOf(web))
 			if test.did[len(test.did)-1] == "keep ns/web" {
-				want = *unverified(want)
+				want = *unverified(recordOf(web))
 			}
 			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)

@@ -7,26 +7,26 @@ import (
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // conductor has the deployments of a request written, each when its turn has come.
 type conductor struct {
-	visits  map[string]*visit
-	steps   []release.Step
+	runs    map[string]*clusterRun
+	steps   []rollout.Step
 	bundles []*bundle.Bundle
 	running sync.WaitGroup
 
 	mu    sync.Mutex
-	order *release.Order
+	order *rollout.Order
 	begun []bool
 }
 
 // conduct writes what a request wants and returns when all of it came to an end.
-func conduct(ctx context.Context, request Request, visits map[string]*visit) {
+func conduct(ctx context.Context, request Request, runs map[string]*clusterRun) {
 	steps := request.steps()
-	c := &conductor{visits: visits, steps: steps, order: release.NewOrder(steps), begun: make([]bool, len(steps))}
+	c := &conductor{runs: runs, steps: steps, order: rollout.NewOrder(steps), begun: make([]bool, len(steps))}
 	seen := map[*bundle.Bundle]bool{}
 	for _, step := range steps {
 		if b := step.Deployment.Bundle; !seen[b] {
@@ -60,10 +60,10 @@ func (c *conductor) advance(ctx context.Context) {
 	}
 	for _, i := range begin {
 		c.begun[i] = true
-		c.running.Go(func() {
+		c.running.Go(status.RecoveringTo(func(err error) { c.lost(i, err) }, "ordering deployments", func() {
 			c.settle(i, c.carry(ctx, i))
 			c.advance(ctx)
-		})
+		}))
 	}
 }
 
@@ -86,41 +86,61 @@ func (c *conductor) hold(ctx context.Context, i int, err error) {
 	if step.Held != nil || !step.Change {
 		return
 	}
-	c.running.Go(func() {
-		v := c.visits[step.Deployment.Cluster]
+	c.running.Go(status.RecoveringTo(func(err error) { c.lost(i, err) }, "deploying", func() {
+		v := c.runs[step.Deployment.Cluster]
 		defer v.writes.Done()
 		<-v.looked
 		switch {
 		case v.seen.err != nil:
-			v.results.untouched(keyOf(step.Deployment), "looking at the cluster before deploying", v.seen.err)
+			v.results.untouched(KeyOf(step.Deployment), "looking at the cluster before deploying", v.seen.err)
 		case ctx.Err() != nil:
-			v.results.untouched(keyOf(step.Deployment), "deploying", fmt.Errorf("not started: %w", ctx.Err()))
+			v.results.untouched(KeyOf(step.Deployment), "deploying", fmt.Errorf("not started: %w", ctx.Err()))
 		default:
-			v.results.held(keyOf(step.Deployment), "deploying", err)
+			v.results.held(KeyOf(step.Deployment), "deploying", err)
 		}
-	})
+	}))
 }
 
-// carry carries out one step and answers how its deployment is doing then.
-func (c *conductor) carry(ctx context.Context, i int) status.State {
+// lost reports a panic beside the work on a deployment. Those that would begin after it are
+// reported as held once nothing goes on.
+func (c *conductor) lost(i int, err error) {
 	d := c.steps[i].Deployment
-	v := c.visits[d.Cluster]
+	c.runs[d.Cluster].results.failed(KeyOf(d), "deploying", err, nil)
+}
+
+// carry carries out one step and returns the state of its deployment. A panic costs
+// this deployment alone.
+func (c *conductor) carry(ctx context.Context, i int) (state status.State) {
+	d := c.steps[i].Deployment
+	if err := status.Recovering(to("deploying", d.Namespace, d.Release), func() error {
+		state = c.carryOut(ctx, i)
+		return nil
+	})(); err != nil {
+		c.runs[d.Cluster].writeOf(d).brokeOff(err)
+		return status.ErrApplied
+	}
+	return state
+}
+
+func (c *conductor) carryOut(ctx context.Context, i int) status.State {
+	d := c.steps[i].Deployment
+	v := c.runs[d.Cluster]
 	<-v.looked
 	if !c.steps[i].Change {
 		return v.watch(ctx, d)
 	}
 	defer v.writes.Done()
 	if v.seen.err != nil {
-		v.results.untouched(keyOf(d), "looking at the cluster before deploying", v.seen.err)
+		v.results.untouched(KeyOf(d), "looking at the cluster before deploying", v.seen.err)
 		return status.WaitApplied
 	}
 	for _, needed := range c.order.Outside(i) {
-		if err := v.has(ctx, d, needed, c.bundles); err != nil {
-			v.results.untouched(keyOf(d), "deploying", err)
+		if err := v.dependencyOf(d, needed).check(ctx, c.bundles); err != nil {
+			v.results.untouched(KeyOf(d), "deploying", err)
 			return status.ErrApplied
 		}
 	}
-	record := v.write(ctx, d)
+	record := v.writeOf(d).do(ctx)
 	if record == nil {
 		return status.ErrApplied
 	}

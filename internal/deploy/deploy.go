@@ -38,8 +38,10 @@ type Observer interface {
 	Capabilities(ctx context.Context) (target.Capabilities, error)
 }
 
-// RecordReader reads what release records hold, for messages.
+// RecordReader reads single release records.
 type RecordReader interface {
+	// HasRecord reads by its name whether the record of one revision is there.
+	HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error)
 	// Maker reads who made the newest revision of a release that another tool changed.
 	Maker(ctx context.Context, observed release.Observed) (release.Maker, error)
 	// Objects reads the keys of the objects that the records of releases name, in the
@@ -72,6 +74,7 @@ type Clusters func(name string) (Cluster, error)
 // Engine runs operations on clusters, never more at once than it was made for.
 type Engine struct {
 	clusters Clusters
+	notify   []Notify
 	slots    *semaphore.Weighted
 	// waiting are places for operations that gave their slot back and wait.
 	waiting *semaphore.Weighted
@@ -89,9 +92,17 @@ func New(clusters Clusters, parallelism int, notify ...Notify) *Engine {
 	parallelism = max(1, parallelism)
 	slots := semaphore.NewWeighted(int64(parallelism))
 	return &Engine{
-		clusters: guard(persist(clusters, slots, notify)), slots: slots,
+		clusters: guard(persist(clusters, slots, notify)), slots: slots, notify: notify,
 		waiting: semaphore.NewWeighted(int64(waitingAtOnce * (parallelism - 1))),
 	}
+}
+
+// With is the engine with other clusters. Both together keep no more operations in flight than
+// one of them.
+func (e *Engine) With(clusters Clusters) *Engine {
+	with := *e
+	with.clusters = guard(persist(clusters, e.slots, e.notify))
+	return &with
 }
 
 // Record is what is known of one deployment after it was carried out or looked
@@ -113,6 +124,9 @@ type Record struct {
 	// Rules and Stored are what its objects are judged by; see release.Inspection.
 	Rules  release.Rules
 	Stored map[string]string
+	// Yielded are objects that the release no longer has and that were left on the cluster for
+	// another bundle, by the name of that one, which has not taken them over yet.
+	Yielded map[string]string
 	// Known is what a removal of the release needs.
 	Known release.Known
 	// Left are further releases of the deployment that may be on the cluster: what it
@@ -126,16 +140,21 @@ func (r Record) all() []release.Known {
 	if r.Release == "" {
 		return r.Left
 	}
-	current := r.Known
-	current.Release, current.Namespace = r.Release, r.Namespace
-	return append([]release.Known{current}, r.Left...)
+	return append([]release.Known{r.current()}, r.Left...)
+}
+
+// current is what state knows of the release of the deployment.
+func (r Record) current() release.Known {
+	known := r.Known
+	known.Release, known.Namespace = r.Release, r.Namespace
+	return known
 }
 
 // Equal says whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
 		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) &&
-		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) &&
+		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
 		r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }
 

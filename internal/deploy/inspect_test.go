@@ -48,7 +48,7 @@ func TestObserveLive(t *testing.T) {
 		"still modified":     {prior: as(status.Modified, differs, drifted), finds: modified(), want: as(status.Modified, differs, drifted)},
 		"put right by hand":  {prior: as(status.Modified, differs, drifted), finds: release.Finding{Ready: 2}, want: as(status.Ready, "", ready)},
 		"no longer ready":    {finds: release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}, want: as(status.NotReady, "not ready: it is slow", status.Counts{Ready: 1, NotReady: 1})},
-		"failed and missing": {there: with(release.StatusFailed), finds: release.Finding{Ready: 1, Missing: []string{"a"}}, want: as(status.ErrApplied, "", status.Counts{Ready: 1, Missing: 1})},
+		"failed and missing": {there: with(release.StatusFailed), finds: release.Finding{Ready: 1, Missing: []string{"a"}}, want: as(status.ErrApplied, "the last operation failed", status.Counts{Ready: 1, Missing: 1})},
 		"cannot be asked":    {finds: failedInspection, want: as(status.Ready, "", ready), fails: []string{"c1/web looking at the objects"}},
 		"cannot be asked whether it is still modified": {
 			prior: as(status.Modified, differs, drifted), finds: failedInspection,
@@ -62,7 +62,7 @@ func TestObserveLive(t *testing.T) {
 		"taken over": {
 			there: func(o *release.Observed) { o.Mark.Instance = "successor" }, blind: true,
 			want: func() *deploy.Record {
-				record := as(status.Modified, "the release was taken over by another holder", status.Counts{Unknown: 2})
+				record := as(status.Modified, "the release belongs to somebody else", status.Counts{Unknown: 2})
 				record.Digest = ""
 				return record
 			}(),
@@ -115,7 +115,7 @@ func TestObserveNothingButExistence(t *testing.T) {
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}, got.Records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"look"}, clusters["c1"].calls); diff != "" {
+	if diff := cmp.Diff([]string{"look", "read ns/gone v1"}, clusters["c1"].calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // LookAhead looks at a cluster before something is written there, or is to be. What that
@@ -14,7 +15,12 @@ func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) 
 	aside, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	var asking sync.WaitGroup
-	asking.Go(func() { _, _ = cluster.Capabilities(aside) })
+	asking.Go(func() {
+		_ = status.Recovering("reading what the cluster can do", func() error {
+			_, err := cluster.Capabilities(aside)
+			return err
+		})()
+	})
 	snapshot, err := cluster.Look(ctx)
 	if err != nil {
 		giveUp()

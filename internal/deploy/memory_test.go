@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -56,6 +57,8 @@ type memory struct {
 	// found is what the objects of a release are like, where it is not that all are
 	// ready but those of notReady.
 	found map[string]func(release.Inspection) release.Finding
+	// unlisted are releases, by key, that lists lack although they are there.
+	unlisted map[string]bool
 	// maker is who made revisions that are not this provider's.
 	maker release.Maker
 	// removals are those that were carried out, by release.
@@ -87,7 +90,14 @@ func (m *memory) Look(ctx context.Context) (release.Snapshot, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: maps.Clone(m.releases)}, nil
+	return release.Snapshot{UID: "uid-" + m.name, Confirmed: m.confirmed, Releases: m.listed()}, nil
+}
+
+// listed are the releases that a list has.
+func (m *memory) listed() map[string]release.Observed {
+	listed := maps.Clone(m.releases)
+	maps.DeleteFunc(listed, func(key string, _ release.Observed) bool { return m.unlisted[key] })
+	return listed
 }
 
 func (m *memory) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
@@ -96,7 +106,18 @@ func (m *memory) Release(ctx context.Context, namespace, name string) (*release.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return release.Snapshot{Releases: m.releases}.Find(namespace, name), nil
+	return release.Snapshot{Releases: m.listed()}.Find(namespace, name), nil
+}
+
+// HasRecord knows releases that a list lacks, too.
+func (m *memory) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
+	if err := m.begin(ctx, "read", fmt.Sprintf("%s v%d", release.Key(namespace, name), revision)); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	observed, there := m.releases[release.Key(namespace, name)]
+	return there && observed.Revision >= revision, nil
 }
 
 func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
@@ -189,7 +210,7 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	if observed != nil {
 		made.Revision = observed.Revision + 1
 	}
-	if action == release.Keep || action == release.Adopt {
+	if !action.Writes() {
 		made.Revision = observed.Revision
 	}
 	made.Mark.Revision = made.Revision
@@ -249,7 +270,7 @@ func (m *memory) put(observed release.Observed) {
 // rendered gives a deployment one object in its namespace and one outside of it
 // that is named by the bundle.
 func rendered(d target.Deployment) release.Rendering {
-	return release.Rendering{Chart: d.Bundle.Name, Version: "1.0.0", Objects: []release.Object{
+	return release.Rendering{Chart: d.Bundle.Name, Version: "1.0.0", Objects: []diff.Object{
 		{Kind: "ConfigMap", Namespace: d.Namespace, Name: d.Release, Hash: d.Digest},
 		{Kind: "ClusterRole", Name: d.Bundle.Name, Hash: d.Digest},
 	}}
@@ -320,8 +341,14 @@ func recordOf(d target.Deployment) deploy.Record {
 func knownOf(d target.Deployment) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: "uid-" + d.Cluster, Instance: instance, Digest: d.Digest,
-		Content: contentOf(d.Digest), Terms: release.TermsOf(d),
+		Content: contentOf(d.Digest), Revision: 1, Terms: release.TermsOf(d),
 	}
+}
+
+// upgraded is the record of a release that was written a second time.
+func upgraded(record deploy.Record) deploy.Record {
+	record.Known.Revision = 2
+	return record
 }
 
 func contentOf(digest string) string { return "content of " + digest }

@@ -43,12 +43,14 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 	found := newSightings(records)
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
-		looking.Go(func() { e.observeCluster(ctx, name, keys, holder, drift, found) })
+		looking.Go(status.RecoveringTo(func(err error) {
+			found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
+		}, "looking at the cluster", func() { e.observeCluster(ctx, name, keys, holder, drift, found) }))
 	}
 	looking.Wait()
-	orphans, conclusive := holder.orphans(records, found.looked)
+	orphaned, conclusive := orphans(records, found.observation.UIDs, found.unstored)
 	found.observation.AllSeen = conclusive
-	found.observation.Orphans = e.readOrphans(ctx, orphans)
+	found.observation.Orphans = e.readOrphans(ctx, orphaned)
 	slices.SortFunc(found.observation.Failures, compareFailures)
 	return found.observation
 }
@@ -66,12 +68,17 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
 		return
 	}
-	found.answered(name, snapshot)
-	look := map[Key]release.Inspection{}
+	found.answered(name, snapshot.UID, holder.unstored(found.stored, snapshot))
+	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
+	var unlisted []Key
 	for _, key := range keys {
 		prior := found.prior[key]
 		observed := snapshot.Find(prior.Namespace, prior.Release)
-		if !isThere(observed) {
+		if observed == nil {
+			unlisted = append(unlisted, key)
+			continue
+		}
+		if !release.IsThere(observed) {
 			found.lost(key)
 			continue
 		}
@@ -80,30 +87,34 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 			found.seen(key, prior)
 			continue
 		}
-		own := holder.Mark(key.Bundle, prior.Digest, prior.Known)
-		record := fold(prior, *observed, own)
-		if own.Ownership(*observed) == release.OtherTool {
-			record.Message = madeBy(makerOf(ctx, cluster, *observed))
+		observation := prior.observation(*observed, holder.ownership(*observed, prior.Known))
+		if observation.Ownership == release.OtherTool {
+			observation.Maker = makerOf(ctx, cluster, *observed)
 		}
+		record := prior.after(observation)
 		found.seen(key, record)
 		if isInspected(record, drift) {
 			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
+			observations[key] = observation
 		}
 	}
-	found.inspected(e.inspect(ctx, cluster, look), drift)
+	e.lookForUnlisted(ctx, cluster, unlisted, found)
+	found.inspected(e.inspect(ctx, cluster, look), observations, drift)
 }
 
 // sightings collects what was seen.
 type sightings struct {
-	prior map[Key]Record
+	prior  map[Key]Record
+	stored map[releaseID]bool
 
-	mu          sync.Mutex
-	looked      map[string]release.Snapshot
+	mu sync.Mutex
+	// unstored maps clusters to releases of the target that are not stored.
+	unstored    map[string][]release.Observed
 	observation Observation
 }
 
 func newSightings(prior map[Key]Record) *sightings {
-	return &sightings{prior: prior, looked: map[string]release.Snapshot{}, observation: Observation{
+	return &sightings{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: Observation{
 		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{}, Lost: map[Key]release.Known{},
 	}}
 }
@@ -135,11 +146,11 @@ func (s *sightings) lost(key Key) {
 	s.observation.Lost[key] = known
 }
 
-func (s *sightings) answered(cluster string, snapshot release.Snapshot) {
+func (s *sightings) answered(cluster, uid string, unstored []release.Observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looked[cluster] = snapshot
-	s.observation.UIDs[cluster] = snapshot.UID
+	s.unstored[cluster] = unstored
+	s.observation.UIDs[cluster] = uid
 }
 
 func (s *sightings) seen(key Key, record Record) {
@@ -150,17 +161,17 @@ func (s *sightings) seen(key Key, record Record) {
 
 // inspected judges deployments by their objects. What could not be looked at stays as
 // it was; without live drift nobody need hear of a refusal.
-func (s *sightings) inspected(findings map[Key]release.Finding, drift Drift) {
+func (s *sightings) inspected(findings map[Key]release.Finding, observations map[Key]status.Observation, drift Drift) {
 	for key, finding := range findings {
 		if finding.Err != nil {
 			s.unjudged(key, finding.Err, drift)
 			continue
 		}
-		s.judge(key, finding, drift)
+		s.judge(key, observations[key], finding, drift)
 	}
 }
 
-func (s *sightings) judge(key Key, finding release.Finding, drift Drift) {
+func (s *sightings) judge(key Key, observation status.Observation, finding release.Finding, drift Drift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -170,9 +181,12 @@ func (s *sightings) judge(key Key, finding release.Finding, drift Drift) {
 		if s.prior[key].Known.Instance == "" && record.Known.Instance != "" { // See completed.
 			record.Known.Content = finding.Content
 		}
-		s.observation.Records[key] = record.judged(finding).verified(finding.Content)
+		observation.Objects, observation.RecordChanged = &finding, record.contentChanged(finding.Content)
+		s.observation.Records[key] = record.after(observation)
 	case len(finding.Refused) == 0:
-		s.observation.Records[key] = s.observation.Records[key].judged(onlyReadiness(finding))
+		only := status.OnlyReadiness(finding)
+		observation.Objects = &only
+		s.observation.Records[key] = s.observation.Records[key].after(observation)
 	default:
 		s.observation.Records[key] = s.prior[key]
 	}
@@ -205,56 +219,22 @@ func (s *sightings) unseen(failure Failure, keys ...Key) {
 // has it: one with the owner and the id, or the name, of this target. Beside an import,
 // nothing else takes it from there.
 func (h Holder) completed(known release.Known, observed release.Observed, uid string) release.Known {
-	known.Release, known.Namespace = observed.Release, observed.Namespace
+	known.Release, known.Namespace, known.Revision = observed.Release, observed.Namespace, observed.Revision
 	if known.UID == "" {
 		known.UID = uid
 	}
-	if own := h.mark("", ""); known.Instance == "" && (own.Ownership(observed) == release.Self || own.Ownership(observed) == release.SameName) {
+	if ownership := h.ownership(observed, release.Known{}); known.Instance == "" && (ownership == release.Self || ownership == release.SameName) {
 		known.Instance, known.Terms = observed.Mark.Instance, observed.Mark.Terms
 		known.Digest = cmp.Or(known.Digest, observed.Mark.Digest)
 	}
 	return known
 }
 
-// verified reports a release record that is not the one which this target wrote. Whoever
-// may write Secrets in the namespace may change it. One of another digest is no surprise:
-// an apply that was killed made it.
-func (r Record) verified(content string) Record {
-	if content == "" || r.Known.Content == "" || r.Known.Trusts(content) || r.Digest != r.Known.Digest {
-		return r
-	}
-	r.State, r.Digest, r.Message = status.Modified, "", "the release record was changed, its hooks will not be run"
-	return r
-}
-
-// madeBy is the message of a deployment whose newest revision is not this provider's.
-func madeBy(maker release.Maker) string {
-	return status.Message("the newest revision was made by " + cmp.Or(maker.Name, "another tool"))
-}
-
-// fold says what a record has become, given the newest revision on the cluster.
-// NotReady means that its objects have to be looked at.
-func fold(prior Record, observed release.Observed, own release.Mark) Record {
-	record := prior
-	switch ownership := own.Ownership(observed); {
-	case ownership == release.OtherTool:
-		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
-		record.Message = madeBy(release.Maker{})
-	case ownership != release.Self:
-		record.State, record.Digest, record.Counts = status.Modified, "", prior.Counts.Unseen()
-		record.Message = "the release was taken over by another holder"
-	case observed.Status == release.StatusFailed:
-		record.State, record.Digest = status.ErrApplied, observed.Mark.Digest
-	case observed.Status != release.StatusDeployed:
-		record.State, record.Digest = status.WaitApplied, observed.Mark.Digest
-		record.Message = status.Message("the last operation was cut short: " + string(observed.Status))
-	default:
-		record.Digest = observed.Mark.Digest
-		if prior.State == status.Modified || prior.State == status.WaitApplied {
-			record.State, record.Message = status.NotReady, "" // That is over; whether it is ready has to be seen.
-		}
-	}
-	return record
+// contentChanged reports that a release record is not the one which this target wrote.
+// A user who may write Secrets in the namespace may change it. One of another digest is no
+// surprise: an apply that was killed made it.
+func (r Record) contentChanged(content string) bool {
+	return content != "" && r.Known.Content != "" && !r.Known.Trusts(content) && r.Digest == r.Known.Digest
 }
 
 // Snapshots looks at clusters. Those that cannot be asked are missing in the answer.
@@ -274,8 +254,11 @@ func ask[T any](clusters []string, one func(name string) (T, error)) map[string]
 	found := map[string]T{}
 	for _, name := range clusters {
 		asking.Go(func() {
-			answer, err := one(name)
-			if err != nil {
+			var answer T
+			if err := status.Recovering("asking the cluster", func() (err error) {
+				answer, err = one(name)
+				return err
+			})(); err != nil {
 				return
 			}
 			mu.Lock()

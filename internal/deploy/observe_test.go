@@ -46,18 +46,21 @@ func TestObserveReleases(t *testing.T) {
 		"gone after a failure":   {prior: as(status.ErrApplied, "quota exceeded"), gone: true},
 		"only a history is left": {prior: as(status.Ready, ""), change: with(release.StatusUninstalled)},
 		"failed stays failed":    {prior: as(status.ErrApplied, "quota exceeded"), want: new(as(status.ErrApplied, "quota exceeded"))},
-		"failed on the cluster":  {prior: as(status.Ready, ""), change: with(release.StatusFailed), want: new(as(status.ErrApplied, ""))},
+		"failed, and was cut short": {
+			prior: as(status.ErrApplied, "quota exceeded"), change: with(release.StatusPendingUpgrade), want: new(as(status.ErrApplied, "quota exceeded")),
+		},
+		"failed on the cluster": {prior: as(status.Ready, ""), change: with(release.StatusFailed), want: new(as(status.ErrApplied, "the last operation failed"))},
 		"an operation was cut short": {
 			prior: as(status.Ready, ""), change: with(release.StatusPendingUpgrade),
 			want: new(as(status.WaitApplied, "the last operation was cut short: pending-upgrade")),
 		},
 		"upgraded by plain Helm": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Revision++ },
-			want: undigested("the newest revision was made by another tool"),
+			want: new(upgraded(*undigested("the newest revision was made by another tool"))),
 		},
 		"taken by another instance": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Instance = "successor" },
-			want: undigested("the release was taken over by another holder"),
+			want: undigested("the release belongs to somebody else"),
 		},
 		"written by this instance with another digest": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Digest = "v1-b" },

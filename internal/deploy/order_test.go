@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -38,8 +39,8 @@ func rolled(d target.Deployment, strategy fleetyaml.RolloutStrategy, partitions 
 	return d
 }
 
-func kept(d target.Deployment, state status.State) release.Step {
-	return release.Step{Deployment: d, State: string(state)}
+func kept(d target.Deployment, state status.State) rollout.Step {
+	return rollout.Step{Deployment: d, State: string(state)}
 }
 
 // because words why deployments failed or were held.
@@ -133,7 +134,7 @@ func TestOrderAsksForNothingWhenThereIsNone(t *testing.T) {
 	asked := request(nil)
 	asked.Settings.Wait = false
 	asked.Write = []target.Deployment{deployment("a", "web", "v1-a")}
-	asked.Beside = []release.Step{kept(deployment("a", "db", "v1-a"), status.NotReady)}
+	asked.Beside = []rollout.Step{kept(deployment("a", "db", "v1-a"), status.NotReady)}
 	clusters["a"].notReady["ns/web"] = errors.New("0 of 1 replicas")
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	if diff := cmp.Diff([]string{capabilities, "install ns/web", "look"}, slices.Sorted(slices.Values(clusters["a"].calls))); diff != "" {
@@ -176,7 +177,7 @@ func TestDependenciesGetReady(t *testing.T) {
 					asked.Write = []target.Deployment{after(deployment("a", "web", "v1-a"), "db")}
 					if there {
 						clusters["a"].put(deployed(db))
-						asked.Beside = []release.Step{kept(db, status.NotReady)}
+						asked.Beside = []rollout.Step{kept(db, status.NotReady)}
 					} else {
 						asked.Write = append(asked.Write, db)
 					}
@@ -358,7 +359,9 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			outcome = clusters.engine().Apply(t.Context(), asked)
 			expectNoFailures(t, outcome.Failures)
 			for _, name := range names {
-				if diff := cmp.Diff(recordOf(deployment(name, "web", "v1-new")), outcome.Records[key(name, "web")]); diff != "" {
+				want := recordOf(deployment(name, "web", "v1-new"))
+				want.Known.Revision = clusters[name].releases["ns/web"].Revision
+				if diff := cmp.Diff(want, outcome.Records[key(name, "web")]); diff != "" {
 					t.Errorf("record on %s (-want +got):\n%s", name, diff)
 				}
 			}

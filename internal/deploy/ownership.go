@@ -1,17 +1,14 @@
 package deploy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Holder is whose deployments are looked at.
@@ -26,6 +23,17 @@ func (h Holder) mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
 	mark.AdoptionKey = h.AdoptionKey
 	return mark
+}
+
+// ownership is whose a release is to the holder, given what state knows of that release.
+func (h Holder) ownership(observed release.Observed, known release.Known) release.Ownership {
+	return h.Mark("", "", known).Ownership(observed)
+}
+
+// existing are releases with the owner and the name of the target that no state of it knows,
+// sorted. What has its adoption key is its own.
+func (h Holder) existing(snapshot release.Snapshot) []release.Observed {
+	return snapshot.Owned(h.mark("", ""), release.SameName)
 }
 
 // Mark is that of the holder with the id that state knows a release by.
@@ -62,39 +70,26 @@ func (r Request) checkIdentity(cluster, uid string) error {
 	return &OtherClusterError{Cluster: cluster, Want: want, Got: uid}
 }
 
-// existing are releases with the owner and the name of the target on the clusters that
-// were looked at. What has its adoption key is its own.
-func (r Request) existing(visits map[string]*visit) []Existing {
-	own := r.mark("", "")
+// existingOn are the existing releases of a target on the clusters that were looked at, sorted
+// by cluster.
+func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	var found []Existing
-	for cluster, v := range visits {
-		for _, observed := range v.seen.snapshot.Releases {
-			if isThere(&observed) && own.Ownership(observed) == release.SameName {
-				found = append(found, Existing{Cluster: cluster, Observed: observed})
-			}
+	for _, cluster := range slices.Sorted(maps.Keys(runs)) {
+		for _, observed := range r.existing(runs[cluster].seen.snapshot) {
+			found = append(found, Existing{Cluster: cluster, Observed: observed})
 		}
 	}
-	slices.SortFunc(found, func(a, b Existing) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Observed.Namespace, b.Observed.Namespace), cmp.Compare(a.Observed.Release, b.Observed.Release))
-	})
 	return found
 }
 
-// decide says what is to be done to a release that is wanted. Its error names who made
-// the newest revision.
-func (v *visit) decide(ctx context.Context, mark release.Mark, observed *release.Observed) (release.Action, error) {
-	action, err := release.Decide(mark, observed, v.request.Settings.TakeOwnership)
-	return action, v.withMaker(ctx, observed, err)
-}
-
 // withMaker adds to a *release.ForeignError who made the newest revision, if no target did.
-func (v *visit) withMaker(ctx context.Context, observed *release.Observed, err error) error {
+func withMaker(ctx context.Context, cluster RecordReader, observed *release.Observed, err error) error {
 	foreign, ok := errors.AsType[*release.ForeignError](err)
-	if !ok || foreign.Ownership != release.OtherTool && foreign.Ownership != release.Unmarked {
+	if !ok || foreign.Ownership.IsByTarget() {
 		return err
 	}
 	named := *foreign
-	named.Maker = makerOf(ctx, v.seen.cluster, *observed)
+	named.Maker = makerOf(ctx, cluster, *observed)
 	return &named
 }
 
@@ -106,50 +101,6 @@ func makerOf(ctx context.Context, cluster RecordReader, observed release.Observe
 	}
 	return maker
 }
-
-// takeoverPatience is how long a release is waited for that another target of the same
-// owner has to remove first: both can be part of one apply.
-const takeoverPatience = 2 * time.Minute
-
-// awaitRemoval waits until another target of this owner has removed a release that d is
-// to have, and returns what is there then. The other one can have this target's name, when
-// two targets exchange theirs. Terraform hands nothing from the plan of one
-// target to another, so it cannot be known that the other one is going to.
-func (v *visit) awaitRemoval(ctx context.Context, d target.Deployment, observed *release.Observed) (*release.Observed, error) {
-	const shortest, longest = 250 * time.Millisecond, 2 * time.Second
-	mark := v.markOf(d.Bundle.Name, d.Digest, v.known(d.Namespace, d.Release))
-	isOthers := func(observed *release.Observed) bool {
-		if !isThere(observed) {
-			return false
-		}
-		ownership := mark.Ownership(*observed)
-		return ownership == release.OtherTarget || ownership == release.SameName
-	}
-	if v.request.Settings.TakeOwnership || !isOthers(observed) {
-		return observed, nil
-	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = shortest, longest
-	limit := min(takeoverPatience, v.request.Settings.timeout(d))
-	var now *release.Observed
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		var err error
-		if now, err = v.seen.cluster.Release(ctx, d.Namespace, d.Release); err != nil {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		if isOthers(now) {
-			return struct{}{}, errStillThere
-		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(limit))
-	if isOthers(now) {
-		return now, nil // It is refused with the name of the target that has it.
-	}
-	return now, err
-}
-
-// errStillThere keeps awaitRemoval waiting.
-var errStillThere = errors.New("another target still has the release")
 
 // Orphan is a release with the id of a target that its state does not know, as after an
 // apply that was killed.
@@ -171,27 +122,52 @@ const (
 	orphansTime   = 10 * time.Second
 )
 
-// orphans are the releases of this instance on clusters that were looked at that the
-// state does not know. Nothing is concluded while any cluster of the state cannot be told
-// from the others: two names can stand for one cluster.
-func (h Holder) orphans(prior map[Key]Record, looked map[string]release.Snapshot) (found map[string][]release.Observed, conclusive bool) {
-	known := map[string]bool{}
+// releaseID names a release on its cluster, whatever the cluster is called in clusters.
+type releaseID struct{ uid, key string }
+
+// stored are the releases that state knows, as far as it knows their clusters by UID.
+func stored(prior map[Key]Record) map[releaseID]bool {
+	known := map[releaseID]bool{}
+	for _, record := range prior {
+		for _, of := range record.all() {
+			known[releaseID{record.Known.UID, release.Key(of.Namespace, of.Release)}] = true
+		}
+	}
+	return known
+}
+
+// unstored are the releases of this instance on a cluster that are not stored, sorted by
+// namespace and name. A cluster can be known by many names, each with all of its releases.
+// So nothing else of a snapshot is kept until all clusters have been read.
+func (h Holder) unstored(stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
+	left := map[string]release.Observed{}
+	for key, observed := range snapshot.Releases {
+		if !stored[releaseID{snapshot.UID, key}] {
+			left[key] = observed
+		}
+	}
+	return release.Snapshot{Releases: left}.Owned(h.mark("", ""), release.Self)
+}
+
+// orphans are the releases of this instance that the state does not know, by cluster, of
+// those that are not stored. Nothing is concluded while any cluster of the state cannot be
+// distinguished from the others: two names can stand for one cluster.
+func orphans(prior map[Key]Record, uids map[string]string, unstored map[string][]release.Observed) (found map[string][]release.Observed, conclusive bool) {
+	known := map[releaseID]bool{}
 	for key, record := range prior {
-		uid := looked[key.Cluster].UID
+		uid := uids[key.Cluster]
 		if uid == "" {
 			return nil, false
 		}
 		for _, of := range record.all() {
-			known[uid+"/"+release.Key(of.Namespace, of.Release)] = true
+			known[releaseID{uid, release.Key(of.Namespace, of.Release)}] = true
 		}
 	}
 	found = map[string][]release.Observed{}
-	own := h.mark("", "")
-	for _, cluster := range sortedKeys(looked) {
-		snapshot := looked[cluster]
-		for _, name := range sortedKeys(snapshot.Releases) {
-			observed, at := snapshot.Releases[name], snapshot.UID+"/"+name
-			if known[at] || own.Ownership(observed) != release.Self || !isThere(&observed) || len(found[cluster]) == orphansListed {
+	for _, cluster := range slices.Sorted(maps.Keys(unstored)) {
+		for _, observed := range unstored[cluster] {
+			at := releaseID{uids[cluster], release.Key(observed.Namespace, observed.Release)}
+			if known[at] || len(found[cluster]) == orphansListed {
 				continue
 			}
 			known[at] = true
@@ -207,7 +183,7 @@ func (e *Engine) readOrphans(ctx context.Context, found map[string][]release.Obs
 	ctx, cancel := context.WithTimeout(ctx, orphansTime)
 	defer cancel()
 	var orphans []Orphan
-	for _, name := range sortedKeys(found) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		cluster, err := e.clusters(name)
 		for _, observed := range found[name] {
 			orphan := Orphan{Cluster: name, Release: observed.Release, Namespace: observed.Namespace}
@@ -230,13 +206,4 @@ func objectsOf(ctx context.Context, cluster RecordReader, observed release.Obser
 		return append(objects[:objectsListed:objectsListed], fmt.Sprintf("%d more", more))
 	}
 	return objects
-}
-
-func sortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // dereference panics as Helm's storage driver does on a damaged record.
@@ -140,6 +141,98 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 				} else if strings.Contains(panicked.Error()+panicked.Stack, "hunter2") {
 					t.Errorf("what the panic was given shows: %v", panicked)
 				}
+			}
+		})
+	}
+}
+
+// What is not done on a cluster can panic, too.
+func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
+	t.Parallel()
+	clusters := newFleet("c1", "c2")
+	asked := request(nil)
+	broken, well := deployment("c1", "web", "v1-a"), deployment("c2", "web", "v1-a")
+	asked.Write = []target.Deployment{broken, well}
+	asked.Settings.Description = func(d target.Deployment) string {
+		if d.Cluster == "c1" {
+			panic("broken")
+		}
+		return d.Bundle.Name
+	}
+	outcome := clusters.engine().Apply(t.Context(), asked)
+	if diff := cmp.Diff([]string{"c1/web deploying"}, failed(outcome.Failures)); diff != "" {
+		t.Fatalf("failures (-want +got):\n%s", diff)
+	}
+	if panicked := new(status.PanicError); !errors.As(outcome.Failures[0].Err, &panicked) {
+		t.Errorf("error = %v, want a panic", outcome.Failures[0].Err)
+	}
+	if got := outcome.Records[key("c1", "web")]; got.State != status.ErrApplied || got.Release != "web" {
+		t.Errorf("record = %+v, want a release that can be there", got)
+	}
+	if diff := cmp.Diff(recordOf(well), outcome.Records[key("c2", "web")]); diff != "" {
+		t.Errorf("the other record (-want +got):\n%s", diff)
+	}
+}
+
+// few returns fewer findings than it was asked for.
+type few struct{ *memory }
+
+func (few) Inspect(context.Context, []release.Inspection) ([]release.Finding, error) { return nil, nil }
+
+// What is made of an answer runs beside the operations on a cluster. A panic there costs the
+// deployments of that cluster.
+func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
+	t.Parallel()
+	wanted := []target.Deployment{deployment("c1", "web", "v1-a"), deployment("c2", "web", "v1-a")}
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(wanted[0]), key("c2", "web"): recordOf(wanted[1])}
+	asked := request(prior)
+	asked.Write, asked.Settings.Drift = []target.Deployment{deployment("c1", "web", "v1-b"), deployment("c2", "web", "v1-b")}, deploy.DriftLive
+	tests := map[string]struct {
+		run func(context.Context, *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record)
+		// records are those of c1 afterwards, want the failures.
+		known bool
+		want  []string
+	}{
+		"in a refresh": {known: true, want: []string{"c1 looking at the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+			found := e.Observe(ctx, holder(), deploy.DriftLive, prior)
+			return found.Failures, found.Records
+		}},
+		"in the data source": {want: []string{"c1 looking at the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+			found := e.Survey(ctx, owner, wanted)
+			return found.Failures, found.Records
+		}},
+		"after an apply": {known: true, want: []string{"c1 looking at the objects"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+			outcome := e.Apply(ctx, asked)
+			return outcome.Failures, outcome.Records
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clusters := newFleet("c1", "c2")
+			for _, d := range wanted {
+				clusters[d.Cluster].put(deployed(d))
+			}
+			engine := deploy.New(func(name string) (deploy.Cluster, error) {
+				if name == "c1" {
+					return few{clusters[name]}, nil
+				}
+				return clusters.connect(name)
+			}, 2)
+
+			failures, records := test.run(t.Context(), engine)
+
+			if diff := cmp.Diff(test.want, failed(failures)); diff != "" {
+				t.Fatalf("failures (-want +got):\n%s", diff)
+			}
+			if panicked := new(status.PanicError); !errors.As(failures[0].Err, &panicked) {
+				t.Errorf("error = %v, want a panic", failures[0].Err)
+			}
+			if _, known := records[key("c1", "web")]; known != test.known {
+				t.Errorf("the deployment on c1 is known: %t", known)
+			}
+			if got := records[key("c2", "web")]; got.State != status.Ready {
+				t.Errorf("the other deployment is %+v", got)
 			}
 		})
 	}

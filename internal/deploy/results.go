@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"maps"
 	"sync"
 
@@ -74,14 +75,11 @@ func (r *results) left(key Key, removed release.Removed) {
 }
 
 // leftTo notes that another target or somebody else has a release now, if it is there.
-func (r *results) leftTo(key Key, mark release.Mark, observed *release.Observed) {
-	if !isThere(observed) {
+func (r *results) leftTo(key Key, observed *release.Observed) {
+	if !release.IsThere(observed) {
 		return
 	}
-	holder := observed.Mark.Holder()
-	if mark.Ownership(*observed) == release.Unmarked {
-		holder = "somebody else (its record carries no mark of this provider)"
-	}
+	holder := cmp.Or(observed.Mark.Holder(), "somebody else (its record carries no mark of this provider)")
 	r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: holder})
 }
 
@@ -89,6 +87,19 @@ func (r *results) notice(notice Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notices = append(r.notices, notice)
+}
+
+// yielded notes objects of a deployment that was written which wait to be taken over. What
+// failed has them still, as far as the state knows.
+func (r *results) yielded(key Key, left map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record, known := r.records[key]
+	if !known || record.State == status.ErrApplied {
+		return
+	}
+	record.Yielded = left
+	r.records[key] = record
 }
 
 func (r *results) succeeded(key Key, record Record) {
@@ -106,6 +117,13 @@ func (r *results) untouched(key Key, doing string, err error) {
 		return
 	}
 	r.failed(key, doing, err, &prior)
+}
+
+// allUntouched notes one failure for deployments of which nothing was written.
+func (r *results) allUntouched(keys []Key, doing string, err error) {
+	for _, key := range keys {
+		r.untouched(key, doing, err)
+	}
 }
 
 // held notes a deployment that was not begun. What is known of it is as good as before.

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -66,7 +66,7 @@ func persist(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clus
 // Look reads what is there. A cluster that does not answer at all is not asked
 // again: nothing was begun there.
 func (p persistent) Look(ctx context.Context) (release.Snapshot, error) {
-	return retry(ctx, p, attempts{limit: patience, doing: "looking at the cluster"}, func() (release.Snapshot, error) {
+	return repeat(ctx, p, attempts{limit: patience, doing: "looking at the cluster"}, func() (release.Snapshot, error) {
 		snapshot, err := p.Cluster.Look(ctx)
 		if !isBusy(err) {
 			err = final(err)
@@ -83,16 +83,16 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	content := ""
-	return retry(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Turn}, func() (release.Written, error) {
+	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Turn}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
 				return release.Written{Content: content}, passing(err)
 			}
-			// A record that is as it was does not tell that its objects were to be
-			// corrected: then what was decided first still holds.
+			// What was known before does not count for a record that has changed since. For
+			// one that is as it was, what was decided first still holds.
 			if isChanged(observed, now) {
-				if action, err = release.Decide(w.Mark, now, w.TakeRelease); err != nil {
+				if action, err = release.Decide(release.Facts{}, w.Mark, now, w.TakeRelease); err != nil {
 					return release.Written{Content: content}, final(err)
 				}
 			}
@@ -125,15 +125,14 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
 	var kept []string
-	return retry(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
+	return repeat(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
 		if !first {
 			now, err := p.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
 				return release.Removed{Kept: kept}, passing(err)
 			}
 			if now != nil {
-				// What another tool had changed was to be removed with consent.
-				action, err := release.DecideRemoval(observed.Mark, now, !observed.Current())
+				action, err := release.DecideRemoval(removal.Mark, now, removal.TakeOwnership)
 				if action != release.Uninstall {
 					return release.Removed{Kept: kept}, final(err)
 				}
@@ -177,13 +176,11 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 	_ = a.turn.Resume(ctx)
 }
 
-// retry repeats an operation until it succeeds, fails for good, or its time is
+// repeat calls an operation until it succeeds, fails for good, or its time is
 // over. It answers the error of the last attempt. Nothing is tried again once ctx
 // has ended.
-func retry[T any](ctx context.Context, p persistent, of attempts, operation backoff.Operation[T]) (T, error) {
-	const shortest, longest = 200 * time.Millisecond, 5 * time.Second
-	pauses := backoff.NewExponentialBackOff() // Jittered by half.
-	pauses.InitialInterval, pauses.MaxInterval = shortest, longest
+func repeat[T any](ctx context.Context, p persistent, of attempts, operation func() (T, error)) (T, error) {
+	policy := retry.Operation()
 	pausing := false
 	resume := func() {
 		if pausing {
@@ -193,34 +190,26 @@ func retry[T any](ctx context.Context, p persistent, of attempts, operation back
 	}
 	defer resume()
 	var last error
-	result, err := backoff.Retry(ctx, func() (T, error) {
+	result, err := retry.DoNotify(ctx, policy.Within(max(of.limit, policy.First)), func() (T, error) {
 		resume()
 		result, err := operation()
 		last = err
 		return result, err
-	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(max(of.limit, shortest)), backoff.WithNotify(func(err error, pause time.Duration) {
+	}, func(err error, pause time.Duration) {
 		for _, notify := range p.notify {
 			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
 		}
 		of.pause(p.slots)
 		pausing = true
-	}))
-	if err == nil {
-		return result, nil
-	}
-	if permanent, ok := errors.AsType[*backoff.PermanentError](last); ok {
-		last = permanent.Unwrap()
+	})
+	if err == nil || retry.IsPermanent(last) {
+		return result, err
 	}
 	return result, last
 }
 
 // final keeps an error from being tried again.
-func final(err error) error {
-	if err == nil {
-		return nil
-	}
-	return backoff.Permanent(err)
-}
+func final(err error) error { return retry.Permanent(err) }
 
 // passing lets an error be tried again that has a cause which passes.
 func passing(err error) error {

@@ -28,6 +28,8 @@ func TestRetries(t *testing.T) {
 	}
 	foreign := installed
 	foreign.Mark.Owner, foreign.Mark.Instance = "somebody", "else"
+	byHand := installed
+	byHand.Revision++
 	tests := map[string]struct {
 		err error
 		// times is how often the first operation fails with it.
@@ -38,8 +40,10 @@ func TestRetries(t *testing.T) {
 		// drifted says that the release is there and its objects are to be corrected,
 		// moved that the deployment comes from another release.
 		drifted, moved bool
-		want           []string
-		fails          bool
+		// take says that take_ownership is set.
+		take  bool
+		want  []string
+		fails bool
 	}{
 		"a cluster that is busy":                   {err: busy, times: 2, want: []string{"install ns/web", "install ns/web", "install ns/web"}},
 		"a connection that breaks":                 {err: unreachable("c1"), times: 1, want: []string{"install ns/web", "install ns/web"}},
@@ -56,6 +60,8 @@ func TestRetries(t *testing.T) {
 		"a removal that breaks":                    {remove: true, err: busy, times: 1, leaves: marked(release.StatusUninstalling), want: []string{"uninstall ns/web", "uninstall ns/web"}},
 		"a removal of what changed since the look": {remove: true, times: 1, leaves: marked(release.StatusFailed), want: []string{"uninstall ns/web", "uninstall ns/web"}},
 		"a removal of what was taken since then":   {remove: true, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
+		"a removal of what was changed meantime":   {remove: true, err: busy, times: 1, leaves: &byHand, want: []string{"uninstall ns/web"}, fails: true},
+		"a removal of that, with consent":          {remove: true, take: true, err: busy, times: 1, leaves: &byHand, want: []string{"uninstall ns/web", "uninstall ns/web"}},
 		"a removal of what somebody took meantime": {remove: true, err: busy, times: 1, leaves: &foreign, want: []string{"uninstall ns/web"}},
 	}
 	for name, test := range tests {
@@ -64,6 +70,7 @@ func TestRetries(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				clusters := newFleet("c1")
 				asked := request(map[deploy.Key]deploy.Record{})
+				asked.Settings.TakeOwnership = test.take
 				if test.remove {
 					clusters["c1"].put(installed)
 					asked.Prior[key("c1", "web")] = recordOf(deployment("c1", "web", "v1-a"))

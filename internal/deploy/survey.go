@@ -21,7 +21,9 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 	found := newSightings(nil)
 	var looking sync.WaitGroup
 	for name, part := range byCluster {
-		looking.Go(func() { e.surveyCluster(ctx, name, owner, part, found) })
+		looking.Go(status.RecoveringTo(func(err error) { found.unsurveyed(name, part, err) }, "looking at the cluster", func() {
+			e.surveyCluster(ctx, name, owner, part, found)
+		}))
 	}
 	looking.Wait()
 	slices.SortFunc(found.observation.Failures, compareFailures)
@@ -34,53 +36,49 @@ func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted [
 		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err})
 		return
 	}
-	found.answered(name, snapshot)
-	look := map[Key]release.Inspection{}
+	found.answered(name, snapshot.UID, nil)
+	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	for _, d := range wanted {
 		observed := snapshot.Find(d.Namespace, d.Release)
-		record := standing(owner, d, observed)
-		found.seen(keyOf(d), record)
-		if record.Digest != "" {
-			look[keyOf(d)] = release.Inspection{Observed: *observed, Rules: record.Rules}
+		observation := observationBy(ctx, cluster, owner, d, observed)
+		record := Record{Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options)}
+		record.State, record.Message = status.DetermineState(observation)
+		found.seen(KeyOf(d), record)
+		if release.IsThere(observed) && observed.IsMarkedBy(owner) {
+			look[KeyOf(d)] = release.Inspection{Observed: *observed, Rules: record.Rules}
+			observations[KeyOf(d)] = observation
 		}
 	}
 	for key, finding := range e.inspect(ctx, cluster, look) {
-		found.surveyed(key, finding)
+		found.surveyed(key, observations[key], finding)
 	}
 }
 
-// standing says how a deployment is doing as far as its release record tells. One that
-// is not the owner's has no digest.
-func standing(owner string, d target.Deployment, observed *release.Observed) Record {
-	record := Record{Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options)}
-	if !isThere(observed) {
-		record.State, record.Message = status.Pending, "it is not deployed"
-		return record
+// observationBy is what the release record says of a deployment that an owner wants,
+// whichever of its targets has made it.
+func observationBy(ctx context.Context, cluster RecordReader, owner string, d target.Deployment, observed *release.Observed) status.Observation {
+	o := status.Observation{Release: observed, Wanted: release.NewMark(owner, "", "", "", d.Digest).Digest}
+	if !release.IsThere(observed) {
+		return o
 	}
-	mark := release.NewMark(owner, "", "", "", d.Digest)
-	if observed.Mark.Owner != mark.Owner {
-		record.State, record.Message = status.Modified, "the release belongs to somebody else"
-		return record
+	if o.Ownership = observed.OwnershipBy(owner); o.Ownership == release.OtherTool {
+		o.Maker = makerOf(ctx, cluster, *observed)
 	}
-	record.Digest = observed.Mark.Digest
-	switch {
-	case observed.Status == release.StatusFailed:
-		record.State, record.Message = status.ErrApplied, "the last operation failed"
-	case observed.Status != release.StatusDeployed:
-		record.State, record.Message = status.WaitApplied, "the last operation was cut short: "+string(observed.Status)
-	case !observed.Current():
-		record.State, record.Message = status.Modified, "the newest revision was made outside of Terraform"
-	case observed.Mark.Digest != mark.Digest:
-		record.State, record.Message = status.OutOfSync, "something else is deployed than is wanted"
-	default:
-		record.State = status.Ready
-	}
-	return record
+	return o
 }
 
-// surveyed adds what the objects of a deployment are like. What is not ready comes
-// before what is not in sync, and that before what was modified.
-func (s *sightings) surveyed(key Key, finding release.Finding) {
+// unsurveyed leaves out the deployments of a cluster.
+func (s *sightings) unsurveyed(cluster string, deployments []target.Deployment, err error) {
+	s.unseen(Failure{Cluster: cluster, Doing: "looking at the cluster", Err: err})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range deployments {
+		delete(s.observation.Records, KeyOf(d))
+	}
+}
+
+// surveyed adds what the objects of a deployment are like.
+func (s *sightings) surveyed(key Key, observation status.Observation, finding release.Finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if finding.Err != nil {
@@ -89,12 +87,9 @@ func (s *sightings) surveyed(key Key, finding release.Finding) {
 		return
 	}
 	record := s.observation.Records[key]
+	observation.Objects = &finding
 	record.Counts = status.CountsOf(finding)
-	state, message := status.Judge(finding)
-	isNotReady := record.State == status.OutOfSync && state == status.NotReady
-	if record.State == status.Ready || isNotReady {
-		record.State, record.Message = state, message
-	}
+	record.State, record.Message = status.DetermineState(observation)
 	s.observation.Records[key] = record
 	s.observation.Findings[key] = finding
 }

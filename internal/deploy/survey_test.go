@@ -34,7 +34,7 @@ func TestSurvey(t *testing.T) {
 		"another, not ready":    {there: another, finds: unready, state: status.NotReady, message: "not ready: it is slow"},
 		"failed":                {there: with(release.StatusFailed), finds: unready, state: status.ErrApplied, message: "the last operation failed"},
 		"cut short":             {there: with(release.StatusPendingInstall), state: status.WaitApplied, message: "the last operation was cut short: pending-install"},
-		"rolled back":           {there: func(o *release.Observed) { o.Revision++ }, state: status.Modified, message: "the newest revision was made outside of Terraform"},
+		"rolled back":           {there: func(o *release.Observed) { o.Revision++ }, state: status.Modified, message: "the newest revision was made by another tool"},
 		"of somebody else":      {there: func(o *release.Observed) { o.Mark = release.Mark{} }, state: status.Modified, message: "the release belongs to somebody else"},
 		"does not answer":       {arrange: failAt(unreachable("c1"), "look"), fails: []string{"c1 looking at the cluster"}},
 		"objects cannot be had": {arrange: failAt(unreachable("c1"), "inspect ns/web"), fails: []string{"c1/web looking at the objects"}},

@@ -1,5 +1,6 @@
-// Package diff hides what is secret in texts that leave the provider, and makes foreign text
-// harmless to a terminal.
+// Package diff returns the text diff of the objects of releases. It hides what is secret in
+// this and in all other texts that leave the provider, and makes foreign text harmless to a
+// terminal.
 package diff
 
 import (

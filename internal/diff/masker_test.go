@@ -197,7 +197,7 @@ func TestObject(t *testing.T) {
 		"data": map[string]any{"a": "c3dvcmRmaXNo"}, "stringData": "nonsense",
 	}
 	object := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
-		secret, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"url": "https://me:swordfish@db"}}, //nolint:gosec // no real password
+		secret, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"url": "https://me:swordfish@db", "swordfish": "1", "of swordfish": "2", "of (sensitive value)": "3"}}, //nolint:gosec // no real password
 	}}
 	masker := &diff.Masker{}
 	masker.AddSecret(object)
@@ -207,7 +207,9 @@ func TestObject(t *testing.T) {
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": diff.Sensitive}},
 			"data": map[string]any{"a": diff.Sensitive}, "stringData": diff.Sensitive,
 		},
-		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"url": "https://me:(sensitive value)@db"}},
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
+			"url": "https://me:(sensitive value)@db", "(sensitive value)": "1", "of (sensitive value) 2": "2", "of (sensitive value)": "3",
+		}},
 	}}
 	if diff := cmp.Diff(want, object); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,10 @@ package diff
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // AddSecret hides the values of an object if it is a Secret, and of the Secrets in it if it
@@ -34,8 +38,6 @@ func isSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // Object hides the values of an object that is a Secret, or of Secrets in a list, whatever
 // they are, and in other objects what the masker knows.
 func (m *Masker) Object(object map[string]any) {
@@ -50,14 +52,30 @@ func (m *Masker) Object(object map[string]any) {
 		hideAll(object, "stringData")
 		metadata, _ := object["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
-		if _, applied := annotations[lastApplied]; applied {
-			annotations[lastApplied] = Sensitive // kubectl keeps the whole object there.
+		if _, applied := annotations[wellknown.LastApplied]; applied {
+			annotations[wellknown.LastApplied] = Sensitive
 		}
 	}
 	for field, value := range object {
 		if field != "apiVersion" && field != "kind" && (field != "items" || !isList) {
 			object[field] = m.hideIn(value)
 		}
+	}
+}
+
+// hideKey returns the key of a map without secret values, and unlike the other keys. Short
+// keys stay: most of them are names of fields, which can be values of a Secret as well.
+func (m *Masker) hideKey(key string, of map[string]any) string {
+	hidden := m.hide(key)
+	if len(key) < anywhere || hidden == key {
+		return key
+	}
+	shown := hidden
+	for n := 2; ; n++ {
+		if _, taken := of[shown]; !taken {
+			return shown
+		}
+		shown = fmt.Sprintf("%s %d", hidden, n)
 	}
 }
 
@@ -75,8 +93,13 @@ func hideAll(object map[string]any, field string) {
 func (m *Masker) hideIn(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		for key, below := range value {
-			value[key] = m.hideIn(below)
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			below := m.hideIn(value[key])
+			if shown := m.hideKey(key, value); shown != key {
+				delete(value, key)
+				key = shown
+			}
+			value[key] = below
 		}
 	case []any:
 		for i, below := range value {

@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// Shown is a text of others as it may leave the provider: without secret values, and printable.
+func (m *Masker) Shown(text string) string { return Printable(m.Text(text)) }
+
 // Printable writes what a terminal or an editor acts on so that it can be read: control
 // characters but tabs and line breaks, escape sequences, marks of the direction of writing,
 // characters without width, and bytes that are no UTF-8.
@@ -32,6 +35,11 @@ func Printable(text string) string {
 		i += size
 	}
 	return written.String()
+}
+
+// PrintableLine is Printable for a text that is to stay on one line, such as a name.
+func PrintableLine(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Printable(text))
 }
 
 func isActive(r rune) bool {

@@ -17,58 +17,34 @@ import (
 // checker holds a YAML tree against the Go types it will be decoded into.
 type checker struct {
 	strict bool
-	wrong  []Problem
-	notes  []Problem
+	report *report
+	fields *fieldTypes
 	// seen keeps anchors that are used often, or within themselves, from being
 	// checked more than once.
 	seen          map[visit]bool
-	fields        map[reflect.Type]map[string]reflect.Type
 	withoutEffect map[string]string
+	// inEntry says that what is checked belongs to targetCustomizations or overrideTargets.
+	inEntry bool
 }
 
 type visit struct {
-	node *yaml.Node
-	typ  reflect.Type
+	node    *yaml.Node
+	typ     reflect.Type
+	inEntry bool
 }
 
-func newChecker(strict bool) *checker {
+func newChecker(strict bool, report *report, fields *fieldTypes) *checker {
 	return &checker{
 		strict:        strict,
+		report:        report,
+		fields:        fields,
 		seen:          make(map[visit]bool),
-		fields:        make(map[reflect.Type]map[string]reflect.Type),
 		withoutEffect: withoutEffect(),
 	}
 }
 
 func (c *checker) definition(root *yaml.Node) {
 	c.check(root, reflect.TypeFor[Definition](), "")
-}
-
-// maxProblems is how many are told of one file; nobody reads more.
-const maxProblems = 100
-
-func (c *checker) fail(node *yaml.Node, kind Kind, format string, args ...any) {
-	c.wrong = appendProblem(c.wrong, node, kind, format, args...)
-}
-
-func (c *checker) note(node *yaml.Node, kind Kind, format string, args ...any) {
-	c.notes = appendProblem(c.notes, node, kind, format, args...)
-}
-
-func appendProblem(problems []Problem, node *yaml.Node, kind Kind, format string, args ...any) []Problem {
-	switch len(problems) {
-	case maxProblems + 1:
-		return problems
-	case maxProblems:
-		return append(problems, at(node, kind, "there is more like this; only %d lines are told of one file", maxProblems))
-	}
-	return append(problems, at(node, kind, format, args...))
-}
-
-// mistyped says whether decoding has lost something, so that what was decoded
-// is not worth looking at.
-func (c *checker) mistyped() bool {
-	return slices.ContainsFunc(c.wrong, func(p Problem) bool { return p.Kind == WrongType || p.Kind == DuplicateKey })
 }
 
 // check holds node against typ. path is where node stands below the options it
@@ -78,10 +54,10 @@ func (c *checker) check(node *yaml.Node, typ reflect.Type, path string) {
 		typ = typ.Elem()
 	}
 	node = resolved(node)
-	if isNull(node) || c.seen[visit{node, typ}] {
+	if isNull(node) || c.seen[visit{node, typ, c.inEntry}] {
 		return
 	}
-	c.seen[visit{node, typ}] = true
+	c.seen[visit{node, typ, c.inEntry}] = true
 
 	switch {
 	case typ == reflect.TypeFor[Count]():
@@ -110,24 +86,37 @@ func (c *checker) text(node *yaml.Node, path string) {
 	case node.Kind != yaml.ScalarNode:
 		c.scalar(node, path, "text")
 	case slices.Contains([]string{"!!bool", "!!int", "!!float"}, tag(node)):
-		c.fail(node, WrongType, "%s must be text, and without quotes this is %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be text, and without quotes this is %s", path, describe(node))
 	}
 }
 
-// item is an element of a list or map, where a number or boolean counts as text,
-// as in a label.
+// item is an element of a list or map.
 func (c *checker) item(node *yaml.Node, typ reflect.Type, path string) {
-	if typ.Kind() == reflect.String && !isNull(resolved(node)) {
+	switch {
+	case typ.Kind() != reflect.String:
+		c.check(node, typ, path)
+	case isNull(resolved(node)):
+	case c.takesNumbers(path):
 		c.scalar(resolved(node), path, "text")
-		return
+	default:
+		c.text(resolved(node), path)
 	}
-	c.check(node, typ, path)
+}
+
+// takesNumbers reports whether Fleet makes text of a number or boolean in a list or map: in the
+// selectors, labels and annotations of an entry of targetCustomizations or overrideTargets.
+// Everywhere else it is an error there, because sigs.k8s.io/yaml does not see the types of
+// embedded structs (pkg/apis/fleet.cattle.io/v1alpha1/fleetyaml.go).
+func (c *checker) takesNumbers(path string) bool {
+	return c.inEntry && slices.ContainsFunc([]string{"clusterSelector.", "clusterGroupSelector.", "namespaceLabels.", "namespaceAnnotations."}, func(field string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(path, "overrideTargets."), field)
+	})
 }
 
 // scalar wants one of the tags, or any without.
 func (c *checker) scalar(node *yaml.Node, path, want string, tags ...string) {
 	if node.Kind != yaml.ScalarNode || (len(tags) > 0 && !slices.Contains(tags, tag(node))) {
-		c.fail(node, WrongType, "%s must be %s, not %s", path, want, describe(node))
+		c.report.fail(node, WrongType, "%s must be %s, not %s", path, want, describe(node))
 	}
 }
 
@@ -142,7 +131,7 @@ func (c *checker) whole(node *yaml.Node, path string) {
 
 func (c *checker) list(node *yaml.Node, elem reflect.Type, path string) {
 	if node.Kind != yaml.SequenceNode {
-		c.fail(node, WrongType, "%s must be a list, not %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be a list, not %s", path, describe(node))
 		return
 	}
 	if elem == reflect.TypeFor[Customization]() {
@@ -156,7 +145,7 @@ func (c *checker) list(node *yaml.Node, elem reflect.Type, path string) {
 // anyMap is a map whose keys are free.
 func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		c.fail(node, WrongType, "%s must be a map, not %s", path, describe(node))
+		c.report.fail(node, WrongType, "%s must be a map, not %s", path, describe(node))
 		return
 	}
 	if typ.Elem().Kind() == reflect.Interface {
@@ -187,7 +176,7 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := resolved(node.Content[i]), node.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			c.fail(node.Content[i], WrongType, "a key must be text, not %s", describe(key))
+			c.report.fail(node.Content[i], WrongType, "a key must be text, not %s", describe(key))
 			continue
 		}
 		if isMerge(key) {
@@ -195,7 +184,7 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 		}
 		name := keyText(key)
 		if line, twice := lines[name]; twice {
-			c.fail(node.Content[i], DuplicateKey, "key %q stands a second time; first on line %d", name, line)
+			c.report.fail(node.Content[i], DuplicateKey, "key %q stands a second time; first on line %d", name, line)
 			continue
 		}
 		lines[name] = key.Line
@@ -206,15 +195,15 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 // object is a map whose keys are the fields of typ.
 func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		c.fail(node, WrongType, "%s must be a map, not %s", cmp.Or(path, "this"), describe(node))
+		c.report.fail(node, WrongType, "%s must be a map, not %s", cmp.Or(path, "this"), describe(node))
 		return
 	}
 	c.merged(node, typ, path)
-	fields := c.fieldsOf(typ)
+	fields := c.fields.of(typ)
 	given := make(map[string]bool)
 	c.keys(node, func(key *yaml.Node, name string, value *yaml.Node) {
 		if hint, ok := c.withoutEffect[join(path, name)]; ok && !isZero(value, 0) {
-			c.note(key, Note, "%s has no effect here: %s", name, hint)
+			c.report.note(key, Note, "%s has no effect here: %s", name, hint)
 		}
 		field, ok := fields[name]
 		if !ok && c.withoutEffect[join(path, name)] != "" {
@@ -228,11 +217,15 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 			name = known
 		}
 		if given[name] {
-			c.fail(key, DuplicateKey, "key %q stands a second time, in other case", name)
+			c.report.fail(key, DuplicateKey, "key %q stands a second time, in other case", name)
 			return
 		}
 		given[name] = true
 		full := join(path, name)
+		if full == "targetCustomizations" || full == "overrideTargets" {
+			c.inEntry = true
+			defer func() { c.inEntry = false }()
+		}
 		c.check(value, field, full)
 	})
 }
@@ -259,7 +252,7 @@ func (c *checker) merged(node *yaml.Node, typ reflect.Type, path string) {
 func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]reflect.Type) string {
 	known := sameButCase(name, fields)
 	isField := known != ""
-	if !isField && len(c.wrong) <= maxProblems && len(c.notes) <= maxProblems {
+	if !isField && !c.report.isFull() {
 		known = nearest(name, fields)
 	}
 	where, guess := "", ""
@@ -271,12 +264,12 @@ func (c *checker) unknown(key *yaml.Node, name, path string, fields map[string]r
 	}
 	switch {
 	case c.strict:
-		c.fail(key, UnknownKey, "unknown key %q%s%s", name, where, guess)
+		c.report.fail(key, UnknownKey, "unknown key %q%s%s", name, where, guess)
 	case isField:
-		c.note(key, UnknownKey, "key %q is read as %q", name, known)
+		c.report.note(key, UnknownKey, "key %q is read as %q", name, known)
 		return known
 	default:
-		c.note(key, UnknownKey, "unknown key %q%s is ignored%s", name, where, guess)
+		c.report.note(key, UnknownKey, "unknown key %q%s is ignored%s", name, where, guess)
 	}
 	return ""
 }
@@ -311,20 +304,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// fieldsOf are the types of the fields of a struct by their JSON names, those of
-// embedded structs included.
-func (c *checker) fieldsOf(typ reflect.Type) map[string]reflect.Type {
-	if known, ok := c.fields[typ]; ok {
-		return known
-	}
-	fields := make(map[string]reflect.Type)
-	for _, field := range reflect.VisibleFields(typ) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			fields[name] = field.Type
-		}
-	}
-	c.fields[typ] = fields
-	return fields
 }

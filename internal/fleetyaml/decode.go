@@ -10,8 +10,38 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
+// fieldTypes knows the fields that a definition can have, which encoding/json does not say.
+type fieldTypes struct {
+	// inHCL allows fields that a fleet.yaml cannot have.
+	inHCL bool
+	known map[reflect.Type]map[string]reflect.Type
+}
+
+func newFieldTypes(inHCL bool) *fieldTypes {
+	return &fieldTypes{inHCL: inHCL, known: make(map[reflect.Type]map[string]reflect.Type)}
+}
+
+// of are the types of the fields of a struct by their JSON names, those of
+// embedded structs included.
+func (t *fieldTypes) of(typ reflect.Type) map[string]reflect.Type {
+	if known, ok := t.known[typ]; ok {
+		return known
+	}
+	fields := make(map[string]reflect.Type)
+	for _, field := range reflect.VisibleFields(typ) {
+		if field.Tag.Get("hcl") == "only" && !t.inHCL {
+			continue
+		}
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			fields[name] = field.Type
+		}
+	}
+	t.known[typ] = fields
+	return fields
+}
+
 // decode reads data as Fleet does, by way of JSON.
-func (c *checker) decode(data []byte) (Definition, error) {
+func (t *fieldTypes) decode(data []byte) (Definition, error) {
 	var def Definition
 	content, err := sigsyaml.YAMLToJSON(data)
 	if err != nil {
@@ -23,7 +53,7 @@ func (c *checker) decode(data []byte) (Definition, error) {
 	if err := decoder.Decode(&raw); err != nil {
 		return def, err
 	}
-	if content, err = json.Marshal(c.fit(raw, reflect.TypeFor[Definition]())); err != nil {
+	if content, err = json.Marshal(t.fit(raw, reflect.TypeFor[Definition]())); err != nil {
 		return def, err
 	}
 	return def, json.Unmarshal(content, &def)
@@ -32,7 +62,7 @@ func (c *checker) decode(data []byte) (Definition, error) {
 // fit makes value fit for decoding into typ: numbers and booleans that stand for
 // text become text, keys that are no field are dropped, and those that
 // are one but for their case get their right name.
-func (c *checker) fit(value any, typ reflect.Type) any {
+func (t *fieldTypes) fit(value any, typ reflect.Type) any {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -40,37 +70,37 @@ func (c *checker) fit(value any, typ reflect.Type) any {
 	case []any:
 		if typ.Kind() == reflect.Slice {
 			for i := range value {
-				value[i] = c.fitItem(value[i], typ.Elem())
+				value[i] = t.fitItem(value[i], typ.Elem())
 			}
 		}
 	case map[string]any:
 		switch typ.Kind() { //nolint:exhaustive // Other types hold no keys.
 		case reflect.Struct:
-			return c.fitFields(value, c.fieldsOf(typ))
+			return t.fitFields(value, t.of(typ))
 		case reflect.Map:
 			for key := range value {
-				value[key] = c.fitItem(value[key], typ.Elem())
+				value[key] = t.fitItem(value[key], typ.Elem())
 			}
 		}
 	}
 	return value
 }
 
-func (c *checker) fitFields(value map[string]any, fields map[string]reflect.Type) map[string]any {
+func (t *fieldTypes) fitFields(value map[string]any, fields map[string]reflect.Type) map[string]any {
 	fitting := make(map[string]any, len(value))
 	for key, item := range value {
 		for name, field := range fields {
 			if strings.EqualFold(key, name) {
-				fitting[name] = c.fitItem(item, field)
+				fitting[name] = t.fitItem(item, field)
 			}
 		}
 	}
 	return fitting
 }
 
-func (c *checker) fitItem(item any, typ reflect.Type) any {
+func (t *fieldTypes) fitItem(item any, typ reflect.Type) any {
 	if typ.Kind() != reflect.String {
-		return c.fit(item, typ)
+		return t.fit(item, typ)
 	}
 	switch item := item.(type) {
 	case json.Number:

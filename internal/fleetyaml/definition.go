@@ -75,7 +75,22 @@ type Helm struct {
 	DisableDNS              bool              `json:"disableDNS,omitempty"`
 	SkipSchemaValidation    bool              `json:"skipSchemaValidation,omitempty"`
 	DisableDependencyUpdate bool              `json:"disableDependencyUpdate,omitempty"`
+
+	// CRDs says what becomes of the definitions below crds/ of the chart: one of CRDsCreate,
+	// CRDsCreateReplace and CRDsSkip. Fleet has no such key, and no fleet.yaml may have it.
+	CRDs string `hcl:"only" json:"crds,omitempty"`
 }
+
+// The values of Helm.CRDs; "" is CRDsCreate.
+const (
+	// CRDsCreate leaves them to Helm, which creates those that are missing when a release is
+	// installed, and none on an upgrade.
+	CRDsCreate = "create"
+	// CRDsCreateReplace creates and replaces them on an upgrade, too.
+	CRDsCreateReplace = "create_replace"
+	// CRDsSkip leaves them out.
+	CRDsSkip = "skip"
+)
 
 // Selector is a Kubernetes label selector. A nil *Selector was not given; an
 // empty one matches everything.

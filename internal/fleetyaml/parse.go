@@ -22,6 +22,32 @@ import (
 // where yes, no, on, off, y and n are booleans, as keys too, and every number is
 // a float64. Other than in Fleet, keys are exact, stand once and in one document.
 func Parse(file string, data []byte, strict bool) (Definition, []Problem, error) {
+	return parse(file, data, strict, newFieldTypes(false))
+}
+
+// ParseHCL reads the options of a bundle that were written in HCL. They can have fields that
+// Fleet lacks. Problems name no line, as nobody wrote the text.
+func ParseHCL(data []byte) (Definition, []Problem, error) {
+	def, notes, err := parse("", data, true, newFieldTypes(true))
+	if invalid, ok := errors.AsType[*Error](err); ok {
+		err = &Error{Problems: withoutLines(invalid.Problems)}
+	}
+	return def, withoutLines(notes), err
+}
+
+// withoutLines drops positions in a text that nobody wrote.
+func withoutLines(problems []Problem) []Problem {
+	if len(problems) == 0 {
+		return nil
+	}
+	stripped := make([]Problem, len(problems))
+	for i, p := range problems {
+		stripped[i] = Problem{Kind: p.Kind, Message: p.Message}
+	}
+	return stripped
+}
+
+func parse(file string, data []byte, strict bool, fields *fieldTypes) (Definition, []Problem, error) {
 	root, problems := documents(data)
 	if len(problems) > 0 {
 		return Definition{}, nil, errorIn(file, problems)
@@ -29,20 +55,20 @@ func Parse(file string, data []byte, strict bool) (Definition, []Problem, error)
 	if root == nil {
 		return Definition{}, nil, nil
 	}
-	c := newChecker(strict)
-	c.definition(root)
+	found := &report{}
+	newChecker(strict, found, fields).definition(root)
 
-	def, err := c.decode(data)
-	if err != nil && len(c.wrong) == 0 {
-		c.wrong = append(c.wrong, decodingProblem(root, err))
+	def, err := fields.decode(data)
+	if err != nil && len(found.wrong) == 0 {
+		found.wrong = append(found.wrong, decodingProblem(root, err))
 	}
-	if !c.mistyped() {
-		c.validate(root, def)
+	if !found.mistyped() {
+		validator{report: found}.definition(root, def)
 	}
-	if len(c.wrong) == 0 {
-		return def, in(file, c.notes), nil
+	if len(found.wrong) == 0 {
+		return def, in(file, found.notes), nil
 	}
-	return Definition{}, in(file, c.notes), errorIn(file, c.wrong)
+	return Definition{}, in(file, found.notes), errorIn(file, found.wrong)
 }
 
 // in names the file in problems and puts them in the order of its lines.

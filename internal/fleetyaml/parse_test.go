@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 		"an empty map":             {text: "{}"},
 		"an empty second document": {text: "name: a\n---\n", want: fleetyaml.Definition{Name: "a"}},
 		"options and labels": {
-			text: "name: web\nlabels: {app: web, size: 5, up: yes}\ndefaultNamespace: shop\ncreateNamespace: on\npaused: y\n",
+			text: "name: web\nlabels: {app: web, size: \"5\", up: \"true\"}\ndefaultNamespace: shop\ncreateNamespace: on\npaused: y\n",
 			want: fleetyaml.Definition{
 				Name: "web", Labels: map[string]string{"app": "web", "size": "5", "up": "true"}, Paused: true,
 				Options: fleetyaml.Options{DefaultNamespace: "shop", CreateNamespace: &yes},
@@ -44,8 +44,8 @@ func TestParse(t *testing.T) {
 			}},
 		},
 		"labels that look like something else": {
-			text: "targets:\n- name: off\n  clusterSelector: {matchLabels: {a: yes, b: 1.10, c: ~}, matchExpressions: [{key: d, operator: In, values: [5, no]}]}\n",
-			want: fleetyaml.Definition{Targets: []fleetyaml.Customization{{Name: "false", Criteria: fleetyaml.Criteria{ClusterSelector: &fleetyaml.Selector{
+			text: "targetCustomizations:\n- name: off\n  clusterSelector: {matchLabels: {a: yes, b: 1.10, c: ~}, matchExpressions: [{key: d, operator: In, values: [5, no]}]}\n",
+			want: fleetyaml.Definition{TargetCustomizations: []fleetyaml.Customization{{Name: "false", Criteria: fleetyaml.Criteria{ClusterSelector: &fleetyaml.Selector{
 				MatchLabels:      map[string]string{"a": "true", "b": "1.1", "c": ""},
 				MatchExpressions: []fleetyaml.Requirement{{Key: "d", Operator: "In", Values: []string{"5", "false"}}},
 			}}}}},
@@ -237,7 +237,7 @@ func TestParseLenient(t *testing.T) {
 func TestParseWithoutEffect(t *testing.T) {
 	t.Parallel()
 
-	text := "downstreamResources: [{kind: Secret, name: a}]\noverwrites: [{name: a}]\nallowedTargetNamespaceSelector: {matchLabels: {a: b}}\ntargets:\n- downstreamResources: [{kind: Secret, name: b}]\n"
+	text := "downstreamResources: [{kind: Secret, name: a}]\noverwrites: [{name: a}]\nallowedTargetNamespaceSelector: {matchLabels: {a: b}}\ntargets:\n- downstreamResources: [{kind: Secret, name: b}]\n  correctDrift: {keepFailHistory: true}\n"
 	def, notes, err := fleetyaml.Parse("f", []byte(text), true)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestParseWithoutEffect(t *testing.T) {
 	for i, note := range notes {
 		lines[i] = note.Line
 	}
-	if diff := cmp.Diff([]int{1, 2, 3, 5}, lines); diff != "" {
+	if diff := cmp.Diff([]int{1, 2, 3, 5, 6}, lines); diff != "" {
 		t.Errorf("lines of %v (-want +got):\n%s", notes, diff)
 	}
 }

@@ -22,3 +22,26 @@ func MergeValues(base, over map[string]any) map[string]any {
 	}
 	return merged
 }
+
+// CopyValues copies values with all maps and lists in them. The copy of nil is an empty map.
+func CopyValues(values map[string]any) map[string]any {
+	copied := make(map[string]any, len(values))
+	for key, value := range values {
+		copied[key] = copyValue(value)
+	}
+	return copied
+}
+
+func copyValue(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return CopyValues(value)
+	case []any:
+		copied := make([]any, len(value))
+		for i, item := range value {
+			copied[i] = copyValue(item)
+		}
+		return copied
+	}
+	return value
+}

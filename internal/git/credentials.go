@@ -3,12 +3,10 @@ package git
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // Credentials open the repositories below one URL prefix. Over HTTP a GitHubApp,
@@ -49,16 +47,15 @@ const tokenUsername = "x-token-auth" //nolint:gosec // A name, no secret.
 // account is how one URL prefix is accessed.
 type account struct {
 	prefix      string // As configured; "" for no credentials.
-	at          location
 	credentials Credentials
 	transport   *http.Transport
 	app         *installation // nil without a GitHubApp.
 	err         error         // Why the account cannot be used over HTTP.
 }
 
-// access finds the account for a URL. The longest prefix comes first.
+// access finds the account for a URL.
 type access struct {
-	accounts  []account
+	accounts  fetch.Credentials[account]
 	anonymous account
 	cacheDir  string
 }
@@ -70,14 +67,8 @@ func newAccess(config Config) access {
 		if err != nil {
 			continue // It covers nothing; ValidatePrefix says so where it is configured.
 		}
-		a.accounts = append(a.accounts, newAccount(prefix, at, credentials))
+		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials))
 	}
-	slices.SortFunc(a.accounts, func(a, b account) int {
-		return cmp.Or(
-			cmp.Compare(len(segments(b.at.path)), len(segments(a.at.path))),
-			cmp.Compare(len(b.at.user), len(a.at.user)),
-			cmp.Compare(a.prefix, b.prefix))
-	})
 	return a
 }
 
@@ -90,60 +81,31 @@ func ValidatePrefix(prefix string) error {
 
 // of answers the account for a repository.
 func (a access) of(at location) account {
-	for _, candidate := range a.accounts {
-		if candidate.at.covers(at) {
-			return candidate
-		}
+	if found, ok := a.accounts.Find(at.scope()); ok {
+		return found
 	}
 	return a.anonymous
 }
 
 // close ends connections that are kept for later.
 func (a access) close() {
-	for _, one := range append(a.accounts, a.anonymous) {
+	a.anonymous.transport.CloseIdleConnections()
+	for one := range a.accounts.All() {
 		one.transport.CloseIdleConnections()
 	}
 }
 
 func newAccount(prefix string, at location, credentials Credentials) account {
-	a := account{prefix: prefix, at: at, credentials: credentials}
-	// The default one takes proxies from the environment.
-	a.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
-	if base, ok := http.DefaultTransport.(*http.Transport); ok {
-		a.transport = base.Clone()
-	}
+	a := account{prefix: prefix, credentials: credentials}
+	a.transport, a.err = fetch.NewTransport([]byte(credentials.CABundle), credentials.InsecureSkipTLSVerify)
 	if credentials.Unknown {
 		a.err = &UnknownCredentialsError{Prefix: prefix}
 		return a
-	}
-	if credentials.CABundle != "" || credentials.InsecureSkipTLSVerify {
-		a.transport.TLSClientConfig, a.err = credentials.tls()
 	}
 	if credentials.GitHubApp != nil && a.err == nil {
 		a.app, a.err = newInstallation(*credentials.GitHubApp, at, a.transport)
 	}
 	return a
-}
-
-var errNoCertificate = errors.New("ca_bundle holds no certificate in PEM")
-
-func (c Credentials) tls() (*tls.Config, error) {
-	config := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: c.InsecureSkipTLSVerify, //nolint:gosec // Only when the user asks for it.
-	}
-	if c.CABundle == "" {
-		return config, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM([]byte(c.CABundle)) {
-		return nil, errNoCertificate
-	}
-	config.RootCAs = pool
-	return config, nil
 }
 
 // basic is the username and password that an HTTP server is sent, ok is false

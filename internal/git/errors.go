@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // UnsupportedURLError says that an address cannot be read by this provider.
@@ -282,11 +284,13 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-// explain gives an error of a conversation its type. ctx is that of a watch.
-func explain(ctx context.Context, at location, life *watch, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
-		return &TimeoutError{URL: at.String(), After: life.patience}
-	} else if cause != nil {
+// explain gives an error of a conversation its type. ctx is that of life.
+func explain(ctx context.Context, at location, life *fetch.IdleTimeout, err error) error {
+	cause := context.Cause(ctx)
+	if isA[*fetch.IdleTimeoutError](cause) {
+		return &TimeoutError{URL: at.String(), After: life.After}
+	}
+	if cause != nil {
 		return fmt.Errorf("reading from %s: %w", at, cause)
 	}
 	if isA[*tls.CertificateVerificationError](err) && !isA[*AuthenticationError](err) {

@@ -48,28 +48,19 @@ func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
 // tree answers the files of a commit, which is fetched once for all who ask.
 func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hint Ref) (tree, error) {
 	key := at.user + " " + at.String() + " " + commit.String()
-	for {
-		if found, ok, err := c.fetched(key); ok || err != nil {
+	if found, ok, err := c.fetched(key); ok || err != nil {
+		return found, err
+	}
+	return c.fetching.Do(ctx, key, fmt.Sprintf("fetching commit %s of %s", commit, at), func(ctx context.Context) (tree, error) {
+		if found, ok, err := c.fetched(key); ok || err != nil { // By somebody else since.
 			return found, err
 		}
-		// Whoever comes first fetches for all, with its own context.
-		result := c.fetching.DoChan(key, func() (any, error) {
-			return nil, c.fetch(ctx, at, commit, hint, key)
-		})
-		select {
-		case <-ctx.Done():
-			return tree{}, fmt.Errorf("fetching commit %s of %s: %w", commit, at, context.Cause(ctx))
-		case r := <-result:
-			// When the first gives up, the next one takes over.
-			if r.Err != nil && (ctx.Err() != nil || !isContextError(r.Err)) {
-				return tree{}, r.Err
-			}
+		if err := c.fetch(ctx, at, commit, hint, key); err != nil {
+			return tree{}, err
 		}
-	}
-}
-
-func isContextError(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		found, _, err := c.fetched(key)
+		return found, err
+	})
 }
 
 func (c *Client) fetched(key string) (found tree, ok bool, err error) {

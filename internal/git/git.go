@@ -13,7 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+)
+
+const (
+	// defaultStallTimeout is how long a server may be silent. One that packs a large
+	// repository says something every few seconds, if only a few bytes.
+	defaultStallTimeout = 2 * time.Minute
+	anyByte             = 1
 )
 
 // parallelFetches bounds memory and what servers are asked at once.
@@ -64,7 +71,7 @@ type Client struct {
 	tempDir  string
 	cacheDir string
 
-	fetching singleflight.Group
+	fetching fetch.Group[tree]
 	slots    chan struct{}
 
 	mu     sync.Mutex

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 const (
@@ -131,7 +133,7 @@ func (w *httpWire) shown(u *url.URL) string {
 	return at.String()
 }
 
-func (w *httpWire) advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+refsPath+"?service="+uploadPack, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("making a request to %s: %w", w.at, err)
@@ -152,7 +154,7 @@ func (w *httpWire) advertise(ctx context.Context, life *watch) (*packp.AdvRefs, 
 	}
 	w.base = final.String()
 	refs := packp.NewAdvRefs()
-	if err := refs.Decode(life.over(response.Body)); err != nil {
+	if err := refs.Decode(life.Reader(response.Body)); err != nil {
 		return nil, err
 	}
 	return refs, nil

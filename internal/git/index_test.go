@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,51 @@ func TestTreeBomb(t *testing.T) {
 	}
 	if _, err := newObjects(got, nameOf(plumbing.CommitObject, commit)); !errors.Is(err, errNames) {
 		t.Errorf("newObjects: %v, want %v", err, errNames)
+	}
+}
+
+// Deltas of a few bytes make objects that are thousands of times as large, within what a pack may
+// inflate to. Memory has no part in it: they are made on disk, one at a time.
+//
+//nolint:paralleltest // What is allocated is measured.
+func TestAttackExpandingDeltas(t *testing.T) {
+	const (
+		part  = 4 << 20
+		parts = 5
+		limit = 1 << 30
+	)
+	copied := func(from, parts int) string { // A copy of 4 MiB from each part of from bytes.
+		delta := string(binary.AppendUvarint(nil, uint64(from))) + string(binary.AppendUvarint(nil, uint64(part*parts+1))) //nolint:gosec // Small.
+		for i := range parts {
+			offset := binary.LittleEndian.AppendUint32(nil, uint32(i*part%(from-from%part))) //nolint:gosec // Small.
+			delta += "\xff" + string(offset) + "\x00\x00\x40"
+		}
+		return delta
+	}
+	base := strings.Repeat("\x00", part)
+	first := strings.Repeat(base, parts) + "1"
+	second, third := first[:part*parts]+"2", first[:part*parts]+"3"
+	baseName, firstName, secondName := nameOf(plumbing.BlobObject, base), nameOf(plumbing.BlobObject, first), nameOf(plumbing.BlobObject, second)
+	content := packOf(t,
+		plumbing.BlobObject, base,
+		plumbing.REFDeltaObject, string(baseName[:])+copied(len(base), parts)+"\x011",
+		plumbing.REFDeltaObject, string(firstName[:])+copied(len(first), parts)+"\x012",
+		plumbing.REFDeltaObject, string(secondName[:])+copied(len(second), parts)+"\x013",
+	)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := indexOf(t.Context(), t, content, limit)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, err := got.size(nameOf(plumbing.BlobObject, third)); err != nil || size != part*parts+1 {
+		t.Errorf("the last object has %d bytes, %v, want %d", size, err, part*parts+1)
+	}
+	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+	t.Logf("a pack of %d bytes that makes 60 MiB: %d MiB were allocated", len(content), allocated)
+	if allocated > 12 {
+		t.Errorf("%d MiB were allocated for a pack of %d bytes, want at most 12", allocated, len(content))
 	}
 }
 

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"net"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // location is the address of a repository, or a prefix of such, taken apart.
@@ -127,24 +128,9 @@ func (l location) url() string {
 	return (&url.URL{Scheme: l.scheme, Host: l.address(), Path: strings.TrimRight(l.path, "/")}).String()
 }
 
-// covers says whether l, taken as a prefix, covers other.
-func (l location) covers(other location) bool {
-	if l.scheme != other.scheme || l.host != other.host || l.port != other.port {
-		return false
-	}
-	if l.user != "" && l.user != other.user {
-		return false
-	}
-	prefix, full := segments(l.path), segments(other.path)
-	return len(prefix) <= len(full) && slices.Equal(prefix, full[:len(prefix)])
-}
-
-func segments(p string) []string {
-	p = strings.Trim(path.Clean("/"+p), "/")
-	if p == "" {
-		return nil
-	}
-	return strings.Split(p, "/")
+// scope is what decides which credentials a repository gets.
+func (l location) scope() fetch.Scope {
+	return fetch.NewScope(l.scheme, l.user, l.address(), l.path)
 }
 
 // redact cuts credentials from an address that may not be a valid one.

@@ -46,7 +46,7 @@ func TestCovers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := prefix.covers(repo); got != tt.want {
+			if got := prefix.scope().Covers(repo.scope()); got != tt.want {
 				t.Errorf("%q covers %q: %t, want %t", tt.prefix, tt.repo, got, tt.want)
 			}
 		})
@@ -104,7 +104,7 @@ func FuzzSubmoduleLocation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, url string) {
 		got, err := repo.submodule(url)
-		if err == nil && (refusePath(got.path) != "" || len(segments(got.path)) == 0 && got.host == repo.host) {
+		if err == nil && (refusePath(got.path) != "" || len(got.scope().Segments()) == 0 && got.host == repo.host) {
 			t.Errorf("%q leads to %+v", url, got)
 		}
 	})
@@ -119,10 +119,10 @@ func FuzzParseLocation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !at.covers(at) {
+		if !at.scope().Covers(at.scope()) {
 			t.Errorf("%q does not cover itself", repo)
 		}
-		if at.host == "" || at.port == 0 || slices.Contains(segments(at.path), "..") {
+		if at.host == "" || at.port == 0 || slices.Contains(at.scope().Segments(), "..") {
 			t.Errorf("%q was read as %+v", repo, at)
 		}
 		if endpoint, err := transport.NewEndpoint(at.String()); err == nil && endpoint.Password != "" {

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 var errEmptyRepository = errors.New("the repository is empty")
@@ -22,7 +24,7 @@ var errEmptyRepository = errors.New("the repository is empty")
 // version 0).
 type wire interface {
 	// advertise answers what the server says first: its refs and what it can do.
-	advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error)
+	advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error)
 	// ask sends one request.
 	ask(ctx context.Context, content []byte) (io.ReadCloser, error)
 	close()
@@ -41,8 +43,8 @@ type session struct {
 // connect starts a session. Errors are those of Resolve, or
 // errEmptyRepository.
 func (c *Client) connect(ctx context.Context, at location) (*session, error) {
-	ctx, life := newWatch(ctx, c.limits.stall)
-	defer life.stop()
+	ctx, life := fetch.WithIdleTimeout(ctx, c.limits.stall, anyByte)
+	defer life.Stop()
 	s := &session{at: at, prefix: c.access.of(at).prefix, limits: c.limits}
 	var err error
 	if s.wire, err = c.access.dial(ctx, at); err != nil {
@@ -64,7 +66,7 @@ func (a access) dial(ctx context.Context, at location) (wire, error) {
 
 func (s *session) close() { s.wire.close() }
 
-func (s *session) advertised(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error) {
 	refs, err := s.wire.advertise(ctx, life)
 	if malformed, ok := errors.AsType[*packp.ErrUnexpectedData](err); ok && bytes.Contains(malformed.Data, []byte("object-format=sha256")) {
 		return nil, &ObjectFormatError{URL: s.at.String(), Format: "sha256"}
@@ -197,8 +199,8 @@ func (s *session) tips(ref Ref) []plumbing.Hash {
 // fetch stores in dir what the request asks for. Errors are those of Resolve,
 // *PackError, *SizeError or *refusal.
 func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, error) {
-	ctx, life := newWatch(ctx, s.limits.stall)
-	defer life.stop()
+	ctx, life := fetch.WithIdleTimeout(ctx, s.limits.stall, anyByte)
+	defer life.Stop()
 	ask, err := s.compose(r)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for commits: %w", s.at, err)
@@ -213,14 +215,14 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	}
 	defer func() { _ = answer.Close() }()
 	heard := packp.NewUploadPackResponse(ask)
-	if err := heard.Decode(io.NopCloser(life.over(answer))); err != nil {
+	if err := heard.Decode(io.NopCloser(life.Reader(answer))); err != nil {
 		return nil, explain(ctx, s.at, life, explainAnswer(s.at, err))
 	}
 	download, err := download(demultiplex(heard, ask.Capabilities), dir, s.limits.size)
 	if err != nil {
 		return nil, explain(ctx, s.at, life, s.explainPack(err, download.size))
 	}
-	life.pause() // The server has done its part.
+	life.Pause() // The server has done its part.
 	made, err := download.index(ctx, s.limits.size)
 	if err != nil {
 		return nil, errors.Join(explain(ctx, s.at, life, s.explainPack(err, download.size)), download.close())

@@ -14,6 +14,8 @@ import (
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/net/proxy"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 // sshWire runs git-upload-pack on a server. It ends with the first pack. go-git's
@@ -71,10 +73,10 @@ func shellQuote(path string) string {
 	return "'" + strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(path) + "'"
 }
 
-func (w *sshWire) advertise(ctx context.Context, life *watch) (*packp.AdvRefs, error) {
+func (w *sshWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error) {
 	defer context.AfterFunc(ctx, w.close)()
 	refs := packp.NewAdvRefs()
-	err := refs.Decode(life.over(w.stdout))
+	err := refs.Decode(life.Reader(w.stdout))
 	if err == nil || !errors.Is(err, packp.ErrEmptyInput) {
 		return refs, err
 	}

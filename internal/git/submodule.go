@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 const (
@@ -36,7 +38,7 @@ var (
 )
 
 // FetchWithSubmodules is Fetch with the files of submodules in their places,
-// and those of their submodules. Each is fetched as it was committed, with the
+// and those of their submodules. One that .gitmodules does not name is an empty folder. Each is fetched as it was committed, with the
 // credentials for its own URL. An error for one of them is a *SubmoduleError
 // around what Fetch says.
 func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error) {
@@ -74,12 +76,17 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 	if err != nil {
 		return tree{}, err
 	}
+	// As in Fleet, which reads .gitmodules alone (internal/cmd/cli/gitcloner/submodule).
+	maps.DeleteFunc(links, func(name string, _ plumbing.Hash) bool { return declared[name] == nil })
+	if len(links) == 0 {
+		return t, nil
+	}
 	full := tree{objects: t.objects, modules: make(map[string]tree, len(links))}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelFetches)
 	for name, commit := range links {
-		group.Go(func() error {
+		group.Go(status.Recovering("reading submodule "+name, func() error {
 			module, err := c.module(ctx, at, declared[name], commit, hint, left, nesting)
 			if err != nil {
 				return &SubmoduleError{Path: name, Err: err}
@@ -88,7 +95,7 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 			defer mu.Unlock()
 			full.modules[name] = module
 			return nil
-		})
+		}))
 	}
 	return full, group.Wait()
 }
@@ -96,7 +103,7 @@ func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref,
 // module fetches one submodule of the repository at.
 func (c *Client) module(ctx context.Context, at location, declared *config.Submodule, commit plumbing.Hash, hint Ref, left *atomic.Int64, nesting int) (tree, error) {
 	switch {
-	case declared == nil || declared.URL == "":
+	case declared.URL == "":
 		return tree{}, errNoModule
 	case commit.IsZero():
 		return tree{}, errModuleNoCommit

@@ -132,7 +132,6 @@ func TestSubmoduleErrors(t *testing.T) {
 		commit string
 		is     func(error) bool
 	}{
-		{"no address", "", there, func(err error) bool { return strings.Contains(err.Error(), ".gitmodules") }},
 		{"no repository", "../nowhere", there, isType[*git.RepositoryNotFoundError]},
 		{"no commit", "../there", strings.Repeat("ab", 20), isType[*git.RevisionNotFoundError]},
 		{"private", private.URL("hidden"), hidden, isType[*git.AuthenticationError]},
@@ -161,6 +160,39 @@ func TestSubmoduleErrors(t *testing.T) {
 				t.Errorf("Fetch without submodules: %v", err)
 			}
 		})
+	}
+}
+
+// Git keeps a nested repository that was added by mistake as a submodule which .gitmodules does
+// not name. Fleet leaves it as an empty folder.
+func TestUndeclaredSubmodule(t *testing.T) {
+	t.Parallel()
+	s := gittest.New(t, gittest.Options{})
+	there := commit(t, s, "there", "main", map[string]string{"a": "1"})
+	commit(t, s, "fleet", "main", map[string]string{"a": "1"})
+	stray := addModule(t, s, "fleet", "vendor/stray", "", there)
+	both := addModule(t, s, "fleet", "vendor/it", "../there", there)
+	client := newClient(t, nil)
+	for head, want := range map[string]map[string]string{
+		stray: {"a": "1"},
+		both:  {"a": "1", "vendor/it/a": "1"},
+	} {
+		found, err := client.FetchWithSubmodules(t.Context(), s.URL("fleet"), head, git.Ref{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, files(t, found)); diff != "" {
+			t.Error(diff)
+		}
+		if entries, err := fs.ReadDir(found, "vendor/stray"); err != nil || len(entries) > 0 {
+			t.Errorf("vendor/stray: %v, %v, want an empty folder", entries, err)
+		}
+	}
+
+	commit(t, s, "broken", "main", map[string]string{".gitmodules": "[submodule \"it\"]\n\tpath = vendor/it\n"})
+	head := addModule(t, s, "broken", "vendor/it", "", there)
+	if _, err := client.FetchWithSubmodules(t.Context(), s.URL("broken"), head, git.Ref{}); !isType[*git.SubmoduleError](err) {
+		t.Errorf("without an address: %v, want a SubmoduleError", err)
 	}
 }
 

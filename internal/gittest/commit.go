@@ -2,14 +2,9 @@ package gittest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
-	"strings"
 	"testing/fstest"
 )
 
@@ -34,91 +29,23 @@ func (s *Server) Commit(ctx context.Context, repo, branch, message string, files
 // CommitFS is Commit with the files, executable bits and symbolic links of a
 // file system.
 func (s *Server) CommitFS(ctx context.Context, repo, branch, message string, files fs.FS) (string, error) {
-	commit, err := s.commit(ctx, repo, branch, message, files)
+	commit, err := s.repositories.commit(ctx, repo, branch, message, files)
 	if err != nil {
 		return "", fmt.Errorf("committing to branch %s of %s: %w", branch, repo, err)
 	}
 	return commit, nil
 }
 
-func (s *Server) commit(ctx context.Context, repo, branch, message string, files fs.FS) (string, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.create(ctx, repo, branch); err != nil {
-		return "", err
-	}
-	ref := "refs/heads/" + branch
-	parent, err := s.Git(ctx, repo, "for-each-ref", "--format=%(objectname)", ref)
-	if err != nil {
-		return "", err
-	}
-	stream, err := commitStream(ref, parent, message, files)
-	if err != nil {
-		return "", err
-	}
-	if _, err := s.run(ctx, repo, stream, "fast-import", "--quiet"); err != nil {
-		return "", err
-	}
-	return s.Git(ctx, repo, "rev-parse", ref)
-}
-
 // Submodule adds a submodule to a branch that exists and answers the commit. url
 // is what .gitmodules says, "" to say nothing.
 func (s *Server) Submodule(ctx context.Context, repo, branch, name, url, commit string) (string, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	ref := "refs/heads/" + branch
-	stream := fmt.Appendf(nil, "commit %s\ncommitter %s <%s> %s\n", ref, authorName, authorEmail, authorDate)
-	b := bytes.NewBuffer(stream)
-	writeData(b, []byte("add submodule "+name))
-	fmt.Fprintf(b, "from %s^0\nM 160000 %s %s\n", ref, commit, name)
-	if url != "" {
-		// There is none before the first submodule.
-		declared, _ := s.Git(ctx, repo, "show", ref+":.gitmodules")
-		fmt.Fprintf(b, "M 100644 inline .gitmodules\n")
-		writeData(b, fmt.Appendf(nil, "%s\n[submodule %q]\n\tpath = %s\n\turl = %s\n", declared, name, name, url))
-	}
-	if _, err := s.run(ctx, repo, b.Bytes(), "fast-import", "--quiet"); err != nil {
-		return "", fmt.Errorf("adding submodule %s to branch %s of %s: %w", name, branch, repo, err)
-	}
-	return s.Git(ctx, repo, "rev-parse", ref)
-}
-
-// create makes a bare repository where there is none.
-func (s *Server) create(ctx context.Context, repo, branch string) error {
-	dir, err := s.repoDir(repo)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	_, err = s.Git(ctx, repo, "init", "--quiet", "--bare", "--initial-branch="+branch, "--object-format="+cmp.Or(s.options.ObjectFormat, "sha1"))
-	return err
+	return s.repositories.addSubmodule(ctx, repo, branch, name, url, commit)
 }
 
 // Git runs git in a repository and answers its output without the surrounding
 // white space, for everything that has no method of its own.
 func (s *Server) Git(ctx context.Context, repo string, args ...string) (string, error) {
-	return s.run(ctx, repo, nil, args...)
-}
-
-func (s *Server) run(ctx context.Context, repo string, stdin []byte, args ...string) (string, error) {
-	dir, err := s.repoDir(repo)
-	if err != nil {
-		return "", err
-	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.git, args...)
-	cmd.Dir, cmd.Env = dir, s.environment()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), repo, err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(stdout.String()), nil
+	return s.repositories.run(ctx, repo, nil, args...)
 }
 
 // commitStream is the input of git fast-import for one commit.

@@ -9,17 +9,17 @@ import (
 var errBroken = errors.New("the server breaks off")
 
 // breaking wraps what an answer with a pack is written to.
-func (s *Server) breaking(ctx context.Context, to io.Writer) io.Writer {
-	if s.options.BreakAfter == 0 {
+func (o Options) breaking(ctx context.Context, to io.Writer) io.Writer {
+	if o.BreakAfter == 0 {
 		return to
 	}
-	left := s.options.BreakAfter
+	left := o.BreakAfter
 	return writerFunc(func(p []byte) (int, error) {
 		n, err := to.Write(p[:min(len(p), left)])
 		if left -= n; left > 0 || err != nil {
 			return n, err
 		}
-		if s.options.Stall {
+		if o.Stall {
 			<-ctx.Done()
 		}
 		return n, errBroken

@@ -75,26 +75,25 @@ func (t *tokens) valid(token string) bool {
 	return time.Now().Before(t.expires[token])
 }
 
-// serveAPI gives a token to the app when it proves who it is.
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
-	app := s.options.GitHubApp
+// serve gives a token to the app when it proves who it is.
+func (a *App) serve(w http.ResponseWriter, r *http.Request, given *tokens) {
 	proof, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	_, err := jwt.ParseWithClaims(proof, &jwt.RegisteredClaims{},
-		func(*jwt.Token) (any, error) { return &app.key.PublicKey, nil },
-		jwt.WithValidMethods([]string{"RS256"}), jwt.WithIssuer(app.ID), jwt.WithExpirationRequired(), jwt.WithIssuedAt())
+		func(*jwt.Token) (any, error) { return &a.key.PublicKey, nil },
+		jwt.WithValidMethods([]string{"RS256"}), jwt.WithIssuer(a.ID), jwt.WithExpirationRequired(), jwt.WithIssuedAt())
 	if err != nil {
 		http.Error(w, "bad proof", http.StatusUnauthorized)
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != fmt.Sprintf("%s/app/installations/%d/access_tokens", apiPath, app.InstallationID) {
+	if r.Method != http.MethodPost || r.URL.Path != fmt.Sprintf("%s/app/installations/%d/access_tokens", apiPath, a.InstallationID) {
 		http.NotFound(w, r)
 		return
 	}
-	life := app.TokenLife
+	life := a.TokenLife
 	if life == 0 {
 		life = time.Hour
 	}
-	token, expires := s.tokens.add(life)
+	token, expires := given.add(life)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]any{"token": token, "expires_at": expires.UTC().Format(time.RFC3339)})

@@ -12,9 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,27 +42,24 @@ type Options struct {
 	// silent.
 	BreakAfter int
 	Stall      bool
+	// Refusal, when set, is what every request over SSH is refused with.
+	Refusal string
 	// Log takes what git says while it serves; nil drops it.
 	Log io.Writer
 }
 
 // Server is a running git server. It is safe for concurrent use.
 type Server struct {
-	dir     string
-	git     string
-	options Options
-	keys    keys
+	options      Options
+	repositories *repositories
+	ssh          *sshServer
 
 	http         *http.Server
 	httpListener net.Listener
-	sshListener  net.Listener
 	served       sync.WaitGroup
 	requests     atomic.Int64
 	tokens       tokens
 	unavailable  atomic.Bool
-
-	// writing keeps commits to one repository in order.
-	writing sync.Mutex
 }
 
 // Start serves the bare repositories below dir, an existing folder, on free
@@ -85,7 +80,8 @@ func Start(dir string, options Options) (*Server, error) {
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
-	s := &Server{dir: dir, git: git, options: options, keys: made}
+	s := &Server{options: options, repositories: &repositories{dir: dir, git: git, options: options}}
+	s.ssh = &sshServer{options: options, repositories: s.repositories, keys: made, served: &s.served, requests: &s.requests}
 	if err := s.listen(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a git server: %w", err), s.Close())
 	}
@@ -113,12 +109,12 @@ func (s *Server) listen() error {
 	if s.httpListener, err = listenLocal(); err != nil {
 		return err
 	}
-	if s.sshListener, err = listenLocal(); err != nil {
+	if s.ssh.listener, err = listenLocal(); err != nil {
 		return err
 	}
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}
 	s.served.Go(func() { _ = s.http.Serve(s.httpListener) })
-	s.served.Go(s.serveSSH)
+	s.served.Go(s.ssh.serve)
 	return nil
 }
 
@@ -137,7 +133,7 @@ func (s *Server) Close() error {
 	if s.http != nil {
 		failures = append(failures, s.http.Close())
 	}
-	for _, listener := range []net.Listener{s.httpListener, s.sshListener} {
+	for _, listener := range []net.Listener{s.httpListener, s.ssh.listener} {
 		if listener == nil {
 			continue
 		}
@@ -157,7 +153,7 @@ func (s *Server) URL(repo string) string {
 
 // SSHURL is the ssh:// address of a repository for the user git.
 func (s *Server) SSHURL(repo string) string {
-	return (&url.URL{Scheme: "ssh", User: url.User("git"), Host: s.sshListener.Addr().String(), Path: "/" + repo}).String()
+	return (&url.URL{Scheme: "ssh", User: url.User("git"), Host: s.ssh.listener.Addr().String(), Path: "/" + repo}).String()
 }
 
 // Requests counts what clients have asked so far: HTTP requests, refused ones
@@ -168,37 +164,14 @@ func (s *Server) Requests() int { return int(s.requests.Load()) }
 // ends that.
 func (s *Server) SetUnavailable(unavailable bool) { s.unavailable.Store(unavailable) }
 
+// RefuseSSH has the server refuse every request over SSH with a text.
+func (s *Server) RefuseSSH(text string) { s.ssh.refusal.Store(text) }
+
 // Delete removes a repository; one that does not exist is not an error.
 func (s *Server) Delete(repo string) error {
-	dir, err := s.repoDir(repo)
+	dir, err := s.repositories.folder(repo)
 	if err != nil {
 		return err
 	}
 	return os.RemoveAll(dir)
-}
-
-func (s *Server) repoDir(repo string) (string, error) {
-	name := path.Clean(strings.Trim(repo, "/"))
-	if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
-		return "", fmt.Errorf("%q is not the name of a repository", repo)
-	}
-	return filepath.Join(s.dir, filepath.FromSlash(name)), nil
-}
-
-// environment is what every git process of the server runs in: no setting of
-// the machine or its user counts, and every commit has the same author.
-func (s *Server) environment() []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"),
-		"GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_COUNT=2",
-		"GIT_CONFIG_KEY_0=safe.directory",
-		"GIT_CONFIG_VALUE_0=*",
-		"GIT_CONFIG_KEY_1=uploadpack.allowReachableSHA1InWant",
-		fmt.Sprintf("GIT_CONFIG_VALUE_1=%t", s.options.AllowReachableSHA1InWant),
-		"GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=" + authorName, "GIT_AUTHOR_EMAIL=" + authorEmail, "GIT_AUTHOR_DATE=" + authorDate,
-		"GIT_COMMITTER_NAME=" + authorName, "GIT_COMMITTER_EMAIL=" + authorEmail, "GIT_COMMITTER_DATE=" + authorDate,
-	}
 }

@@ -14,11 +14,11 @@ import (
 // authentication.
 func (s *Server) handler() http.Handler {
 	backend := &cgi.Handler{
-		Path:   s.git,
+		Path:   s.repositories.git,
 		Args:   []string{"http-backend"},
 		Root:   "/",
-		Dir:    s.dir,
-		Env:    append(s.environment(), "GIT_PROJECT_ROOT="+s.dir, "GIT_HTTP_EXPORT_ALL=1"),
+		Dir:    s.repositories.dir,
+		Env:    append(s.repositories.environment(), "GIT_PROJECT_ROOT="+s.repositories.dir, "GIT_HTTP_EXPORT_ALL=1"),
 		Stderr: s.options.Log,
 		Logger: log.New(s.options.Log, "", 0),
 	}
@@ -29,10 +29,10 @@ func (s *Server) handler() http.Handler {
 			return
 		}
 		if s.options.GitHubApp != nil && strings.HasPrefix(r.URL.Path, apiPath+"/") {
-			s.serveAPI(w, r)
+			s.options.GitHubApp.serve(w, r, &s.tokens)
 			return
 		}
-		if !s.authorised(r) {
+		if !s.options.admits(r, &s.tokens) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "authentication required", http.StatusUnauthorized)
 			return
@@ -41,13 +41,13 @@ func (s *Server) handler() http.Handler {
 			backend.ServeHTTP(w, r)
 			return
 		}
-		s.servePack(backend, w, r)
+		s.options.servePack(backend, w, r)
 	})
 }
 
 // servePack answers a request for commits.
-func (s *Server) servePack(backend http.Handler, w http.ResponseWriter, r *http.Request) {
-	if s.options.RequireMultiACK {
+func (o Options) servePack(backend http.Handler, w http.ResponseWriter, r *http.Request) {
+	if o.RequireMultiACK {
 		content, err := io.ReadAll(r.Body)
 		if err != nil || !bytes.Contains(content, []byte(" multi_ack")) {
 			http.Error(w, "multi_ack is required", http.StatusBadRequest)
@@ -55,11 +55,11 @@ func (s *Server) servePack(backend http.Handler, w http.ResponseWriter, r *http.
 		}
 		r.Body = io.NopCloser(bytes.NewReader(content))
 	}
-	if s.options.BreakAfter == 0 {
+	if o.BreakAfter == 0 {
 		backend.ServeHTTP(w, r)
 		return
 	}
-	backend.ServeHTTP(&brokenResponse{w, s.breaking(r.Context(), w)}, r)
+	backend.ServeHTTP(&brokenResponse{w, o.breaking(r.Context(), w)}, r)
 	panic(http.ErrAbortHandler) // It cuts the connection.
 }
 
@@ -79,15 +79,16 @@ func (b *brokenResponse) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *Server) authorised(r *http.Request) bool {
+// admits says whether a request has the credentials that are asked for.
+func (o Options) admits(r *http.Request, given *tokens) bool {
 	username, password, _ := r.BasicAuth()
-	if s.options.GitHubApp != nil {
-		return username == "x-access-token" && s.tokens.valid(password)
+	if o.GitHubApp != nil {
+		return username == "x-access-token" && given.valid(password)
 	}
-	if s.options.Username == "" && s.options.Password == "" {
+	if o.Username == "" && o.Password == "" {
 		return true
 	}
-	return equal(username, s.options.Username) && equal(password, s.options.Password)
+	return equal(username, o.Username) && equal(password, o.Password)
 }
 
 func equal(a, b string) bool {

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -50,15 +52,27 @@ func newKeys() (keys, error) {
 }
 
 // SSHKey is the private key, in PEM, that the SSH server accepts.
-func (s *Server) SSHKey() string { return s.keys.userInPEM }
+func (s *Server) SSHKey() string { return s.ssh.keys.userInPEM }
 
 // KnownHosts is the line of a known_hosts file that names the SSH server.
 func (s *Server) KnownHosts() string {
-	address := knownhosts.Normalize(s.sshListener.Addr().String())
-	return knownhosts.Line([]string{address}, s.keys.host.PublicKey()) + "\n"
+	address := knownhosts.Normalize(s.ssh.listener.Addr().String())
+	return knownhosts.Line([]string{address}, s.ssh.keys.host.PublicKey()) + "\n"
 }
 
-func (s *Server) serveSSH() {
+// sshServer serves repositories over SSH to one user.
+type sshServer struct {
+	options      Options
+	repositories *repositories
+	keys         keys
+	listener     net.Listener
+	// served and requests are those of the whole server.
+	served   *sync.WaitGroup
+	requests *atomic.Int64
+	refusal  atomic.Value // A string.
+}
+
+func (s *sshServer) serve() {
 	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		if !bytes.Equal(key.Marshal(), s.keys.user.PublicKey().Marshal()) {
 			return nil, errors.New("unknown key")
@@ -78,7 +92,7 @@ func (s *Server) serveSSH() {
 	// Accept fails once the server is closed; that ends every connection.
 	defer stop()
 	for {
-		conn, err := s.sshListener.Accept()
+		conn, err := s.listener.Accept()
 		if err != nil {
 			return
 		}
@@ -86,7 +100,7 @@ func (s *Server) serveSSH() {
 	}
 }
 
-func (s *Server) serveConnection(ctx context.Context, conn net.Conn, config *ssh.ServerConfig) {
+func (s *sshServer) serveConnection(ctx context.Context, conn net.Conn, config *ssh.ServerConfig) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer func() { _ = conn.Close() }()
 	_, channels, requests, err := ssh.NewServerConn(conn, config)
@@ -108,7 +122,7 @@ func (s *Server) serveConnection(ctx context.Context, conn net.Conn, config *ssh
 }
 
 // serveSession runs the one command a git client asks for.
-func (s *Server) serveSession(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
+func (s *sshServer) serveSession(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer func() { _ = channel.Close() }()
 	for request := range requests {
 		if request.Type != "exec" {
@@ -130,20 +144,28 @@ func (s *Server) serveSession(ctx context.Context, channel ssh.Channel, requests
 
 // uploadPack runs for example "git-upload-pack '/acme/fleet'" and answers its
 // exit code.
-func (s *Server) uploadPack(ctx context.Context, channel ssh.Channel, command string) uint32 {
+func (s *sshServer) uploadPack(ctx context.Context, channel ssh.Channel, command string) uint32 {
 	program, argument, _ := strings.Cut(command, " ")
 	if program != "git-upload-pack" {
 		_, _ = fmt.Fprintf(channel.Stderr(), "%s is not served\n", program)
 		return 127
 	}
-	dir, err := s.repoDir(path.Clean(strings.Trim(argument, "'")))
+	if s.options.Refusal != "" {
+		_, _ = fmt.Fprintln(channel.Stderr(), s.options.Refusal)
+		return 128
+	}
+	if refusal, refuses := s.refusal.Load().(string); refuses {
+		_, _ = fmt.Fprintln(channel.Stderr(), refusal)
+		return 128
+	}
+	dir, err := s.repositories.folder(path.Clean(strings.Trim(argument, "'")))
 	if err != nil {
 		_, _ = fmt.Fprintln(channel.Stderr(), err)
 		return 128
 	}
-	cmd := exec.CommandContext(ctx, s.git, "upload-pack", "--strict", dir)
-	cmd.Dir, cmd.Env = s.dir, s.environment()
-	cmd.Stdout, cmd.Stderr = s.breaking(ctx, channel), channel.Stderr()
+	cmd := exec.CommandContext(ctx, s.repositories.git, "upload-pack", "--strict", dir)
+	cmd.Dir, cmd.Env = s.repositories.dir, s.repositories.environment()
+	cmd.Stdout, cmd.Stderr = s.options.breaking(ctx, channel), channel.Stderr()
 	// Not cmd.Stdin: Run would wait until the client closes its side, which it
 	// does only once it has seen the end of the output.
 	stdin, err := cmd.StdinPipe()

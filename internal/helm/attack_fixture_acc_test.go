@@ -5,9 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -190,42 +189,20 @@ func (o *onCluster) tamper(change func(*helmrelease.Release)) {
 	if err != nil {
 		o.Fatal(err)
 	}
-	secret.Data["release"] = pack(o.T, content)
+	secret.Data["release"] = pack(content)
 	if _, err := secrets.Update(o.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		o.Fatal(err)
 	}
 }
 
-func pack(t *testing.T, content []byte) []byte {
-	t.Helper()
-	return packed(t, func(to io.Writer) error {
-		_, err := to.Write(content)
-		return err
-	})
-}
-
-func packed(t *testing.T, write func(io.Writer) error) []byte {
-	t.Helper()
-	var into bytes.Buffer
-	writer := gzip.NewWriter(&into)
-	if err := errors.Join(write(writer), writer.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(base64.StdEncoding.EncodeToString(into.Bytes()))
+func pack(content []byte) []byte {
+	return []byte(base64.StdEncoding.EncodeToString(faulttest.Gzip(string(content), "", 0, "")))
 }
 
 // bomb is a record with so many MiB of manifest.
-func bomb(t *testing.T, size int) []byte {
-	t.Helper()
-	return packed(t, func(to io.Writer) error {
-		_, err := io.WriteString(to, `{"name":"web","version":1,"info":{},"manifest":"`)
-		for range size {
-			_, more := to.Write(bytes.Repeat([]byte("#"), 1<<20))
-			err = errors.Join(err, more)
-		}
-		_, last := io.WriteString(to, `"}`)
-		return errors.Join(err, last)
-	})
+func bomb(size int) []byte {
+	zipped := faulttest.Gzip(`{"name":"web","version":1,"info":{},"manifest":"`, strings.Repeat("#", 1<<20), size, `"}`)
+	return []byte(base64.StdEncoding.EncodeToString(zipped))
 }
 
 // hookThat makes a config map of the name ran.

@@ -244,7 +244,7 @@ func TestAccAttackRecordBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret.Data["release"] = bomb(t, 700)
+	secret.Data["release"] = bomb(700)
 	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

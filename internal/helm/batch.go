@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // writes is how many objects are written at once.
@@ -68,7 +69,7 @@ func each(objects kube.ResourceList, write func(object *resource.Info) error) []
 	errs := make([]error, len(objects))
 	for i, object := range objects {
 		writing.Go(func() error {
-			errs[i] = write(object)
+			errs[i] = status.Recovering("writing "+titleOf(object), func() error { return write(object) })()
 			return nil
 		})
 	}

@@ -1,7 +1,9 @@
 package helm
 
 import (
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // What does not need each other is written at once, in Helm's order.
@@ -70,4 +74,23 @@ func infoOf(text string) *resource.Info {
 		object.Object["type"] = "kubernetes.io/service-account-token"
 	}
 	return &resource.Info{Namespace: "ns", Name: name, Object: object, Mapping: &meta.RESTMapping{GroupVersionKind: of}}
+}
+
+// An object that panics while it is written costs itself, and not the process.
+func TestEachWritesBesideAPanic(t *testing.T) {
+	t.Parallel()
+	named := func(name string) *resource.Info {
+		return &resource.Info{Name: name, Mapping: &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Kind: "ConfigMap"}, Scope: meta.RESTScopeRoot}}
+	}
+	var written atomic.Int32
+	errs := each([]*resource.Info{named("a"), named("b"), named("c")}, func(object *resource.Info) error {
+		if object.Name == "b" {
+			panic("broken")
+		}
+		written.Add(1)
+		return nil
+	})
+	if panicked := new(status.PanicError); len(errs) != 1 || !errors.As(errs[0], &panicked) || written.Load() != 2 {
+		t.Errorf("%d written, errors %v", written.Load(), errs)
+	}
 }

@@ -3,11 +3,9 @@ package helm
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,24 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // pack makes a release record of so many copies of a text around which there are others.
-func pack(tb testing.TB, before, text string, count int, after string) []byte {
-	tb.Helper()
-	var into bytes.Buffer
-	writer := gzip.NewWriter(&into)
-	_, err := io.WriteString(writer, before)
-	for range count {
-		_, more := io.WriteString(writer, text)
-		err = errors.Join(err, more)
-	}
-	_, last := io.WriteString(writer, after)
-	if err := errors.Join(err, last, writer.Close()); err != nil {
-		tb.Fatal(err)
-	}
-	return []byte(base64.StdEncoding.EncodeToString(into.Bytes()))
+func pack(before, text string, count int, after string) []byte {
+	return []byte(base64.StdEncoding.EncodeToString(faulttest.Gzip(before, text, count, after)))
 }
 
 // A record costs memory for what it may unpack to and no more.
@@ -46,23 +33,23 @@ func TestRecordIsBounded(t *testing.T) { //nolint:paralleltest // it counts what
 		// most is how much memory its refusal may take, 0 for 1 MiB.
 		most uint64
 	}{
-		"small":                 {packed: func() []byte { return pack(t, `{"manifest":"`, "", 0, `"}`) }},
-		"large":                 {packed: func() []byte { return pack(t, `{"chart":{"lock":"`, mebibyte, 63, `"}}`) }, heavy: true},
-		"large and escaped":     {packed: func() []byte { return pack(t, `{"chart":{"lock":"`, `\",\\[`, 1<<20, `"}}`) }, heavy: true},
-		"many objects":          {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 17, `"}`) }, tooLarge: true, most: 128 << 20, heavy: true},
-		"many objects in hooks": {packed: func() []byte { return pack(t, `{"hooks":[{}`, `,{"manifest":"`+mebibyte+`"}`, 17, `]}`) }, tooLarge: true, most: 128 << 20, heavy: true},
-		"many hooks":            {packed: func() []byte { return pack(t, `{"hooks":[{}`, `,{}`, 1<<20, `]}`) }, tooLarge: true, heavy: true},
-		"many values":           {packed: func() []byte { return pack(t, `{"config":{"a":[[]`, `,[]`, 1<<20, `]}}`) }, tooLarge: true, heavy: true},
-		"too large":             {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 64, `"}`) }, tooLarge: true, heavy: true},
-		"a bomb":                {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 700, `"}`) }, tooLarge: true, heavy: true},
-		"a bomb of hooks":       {packed: func() []byte { return pack(t, `{"hooks":[{"manifest":"`, mebibyte, 100, `"}]}`) }, tooLarge: true, heavy: true},
-		"a bomb behind it":      {packed: func() []byte { return pack(t, `{"manifest":""}`, mebibyte, 100, ``) }, tooLarge: true, heavy: true},
+		"small":                 {packed: func() []byte { return pack(`{"manifest":"`, "", 0, `"}`) }},
+		"large":                 {packed: func() []byte { return pack(`{"chart":{"lock":"`, mebibyte, 63, `"}}`) }, heavy: true},
+		"large and escaped":     {packed: func() []byte { return pack(`{"chart":{"lock":"`, `\",\\[`, 1<<20, `"}}`) }, heavy: true},
+		"many objects":          {packed: func() []byte { return pack(`{"manifest":"`, mebibyte, 17, `"}`) }, tooLarge: true, most: 128 << 20, heavy: true},
+		"many objects in hooks": {packed: func() []byte { return pack(`{"hooks":[{}`, `,{"manifest":"`+mebibyte+`"}`, 17, `]}`) }, tooLarge: true, most: 128 << 20, heavy: true},
+		"many hooks":            {packed: func() []byte { return pack(`{"hooks":[{}`, `,{}`, 1<<20, `]}`) }, tooLarge: true, heavy: true},
+		"many values":           {packed: func() []byte { return pack(`{"config":{"a":[[]`, `,[]`, 1<<20, `]}}`) }, tooLarge: true, heavy: true},
+		"too large":             {packed: func() []byte { return pack(`{"manifest":"`, mebibyte, 64, `"}`) }, tooLarge: true, heavy: true},
+		"a bomb":                {packed: func() []byte { return pack(`{"manifest":"`, mebibyte, 700, `"}`) }, tooLarge: true, heavy: true},
+		"a bomb of hooks":       {packed: func() []byte { return pack(`{"hooks":[{"manifest":"`, mebibyte, 100, `"}]}`) }, tooLarge: true, heavy: true},
+		"a bomb behind it":      {packed: func() []byte { return pack(`{"manifest":""}`, mebibyte, 100, ``) }, tooLarge: true, heavy: true},
 		"no API server's":       {packed: func() []byte { return bytes.Repeat([]byte("A"), 3<<20) }, tooLarge: true},
 		"no base64":             {packed: func() []byte { return []byte("!") }, isBroken: true},
 		"no gzip":               {packed: func() []byte { return []byte("aGVsbG8=") }, isBroken: true},
-		"no JSON":               {packed: func() []byte { return pack(t, "x", "", 0, "") }, isBroken: true},
+		"no JSON":               {packed: func() []byte { return pack("x", "", 0, "") }, isBroken: true},
 		"nothing":               {packed: func() []byte { return nil }, isBroken: true},
-		"large and cut short":   {packed: func() []byte { return pack(t, `{"manifest":"`, mebibyte, 60, `"}`)[:60<<10] }, isBroken: true, heavy: true},
+		"large and cut short":   {packed: func() []byte { return pack(`{"manifest":"`, mebibyte, 60, `"}`)[:60<<10] }, isBroken: true, heavy: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,19 +81,19 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add([]byte(nil))
 	f.Add([]byte("aGVsbG8="))
-	f.Add(pack(f, string(stored), "", 0, ""))
-	f.Add(pack(f, `{"manifest":"kind: List\napiVersion: v1\nitems: [{}, 1]\n","hooks":[null,{"manifest":"- a"}],"chart":null}`, "", 0, ""))
+	f.Add(pack(string(stored), "", 0, ""))
+	f.Add(pack(`{"manifest":"kind: List\napiVersion: v1\nitems: [{}, 1]\n","hooks":[null,{"manifest":"- a"}],"chart":null}`, "", 0, ""))
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		read := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}})
-		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
+		if (read.err == nil) != strings.HasPrefix(read.content, unsaltedContent) {
 			t.Errorf("content %q and error %v", read.content, read.err)
 		}
 		if again := recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": packed}}); again.content != read.content {
 			t.Errorf("content %q, then %q", read.content, again.content)
 		}
 		// What is inside a record, as the decoder of the whole of it gets.
-		read = recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": pack(t, string(packed), "", 0, "")}})
-		if (read.err == nil) != strings.HasPrefix(read.content, contentVersion) {
+		read = recordContentOf(&corev1.Secret{Data: map[string][]byte{"release": pack(string(packed), "", 0, "")}})
+		if (read.err == nil) != strings.HasPrefix(read.content, unsaltedContent) {
 			t.Errorf("content %q and error %v", read.content, read.err)
 		}
 	})
@@ -114,7 +101,7 @@ func FuzzRecord(f *testing.F) {
 
 // BenchmarkCheckRecord is what it takes to count a record of the usual size.
 func BenchmarkCheckRecord(b *testing.B) {
-	packed := pack(b, `{"manifest":"`, `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: some-name\ndata:\n  key: \"value\"\n---\n`, 2000, `"}`)
+	packed := pack(`{"manifest":"`, `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: some-name\ndata:\n  key: \"value\"\n---\n`, 2000, `"}`)
 	for b.Loop() {
 		if _, err := checkRecord("x", packed); err != nil {
 			b.Fatal(err)

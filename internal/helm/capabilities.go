@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -20,6 +24,24 @@ import (
 type ability struct {
 	capabilities *chartutil.Capabilities
 	silent       []string // API versions that did not say which kinds they have
+}
+
+// capabilityReader asks a cluster what it can do, once, until something changes that.
+type capabilityReader struct {
+	connection *connection
+
+	// asking is held by whoever asks the cluster. It can take its time to answer, and who
+	// waits for another's question can give up.
+	asking *semaphore.Weighted
+
+	mu    sync.Mutex
+	known *ability
+	// forgotten counts how often known was.
+	forgotten int
+}
+
+func newCapabilityReader(connection *connection) *capabilityReader {
+	return &capabilityReader{connection: connection, asking: semaphore.NewWeighted(1)}
 }
 
 // discovered is one answer of discovery.
@@ -35,8 +57,8 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 	return d.groups, d.resources, d.err
 }
 
-// ability asks the cluster once.
-func (c *Client) ability(ctx context.Context) (*ability, error) {
+// read asks the cluster once.
+func (c *capabilityReader) read(ctx context.Context) (*ability, error) {
 	if err := c.asking.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("waiting for what the cluster can do: %w", err)
 	}
@@ -47,7 +69,7 @@ func (c *Client) ability(ctx context.Context) (*ability, error) {
 	if known != nil {
 		return known, nil
 	}
-	known, err := c.askAbility(ctx)
+	known, err := c.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +81,8 @@ func (c *Client) ability(ctx context.Context) (*ability, error) {
 	return known, nil
 }
 
-func (c *Client) askAbility(ctx context.Context) (*ability, error) {
-	client, err := c.getter.ToDiscoveryClient()
+func (c *capabilityReader) ask(ctx context.Context) (*ability, error) {
+	client, err := c.connection.getter.ToDiscoveryClient()
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
@@ -70,14 +92,14 @@ func (c *Client) askAbility(ctx context.Context) (*ability, error) {
 		version *apiversion.Info
 		found   = discovered{ServerResourcesInterface: client}
 	)
-	asking.Go(func() (err error) {
+	asking.Go(status.Recovering("reading the version of the API server", func() (err error) {
 		version, err = asked.ServerVersionWithContext(ctx)
 		return err
-	})
-	asking.Go(func() error {
+	}))
+	asking.Go(status.Recovering("reading the API groups of the cluster", func() error {
 		found.groups, found.resources, found.err = asked.ServerGroupsAndResourcesWithContext(ctx)
 		return nil
-	})
+	}))
 	if err := asking.Wait(); err != nil {
 		return nil, fmt.Errorf("reading the version of the API server: %w", err)
 	}
@@ -104,7 +126,7 @@ func (c *Client) askAbility(ctx context.Context) (*ability, error) {
 
 // Capabilities are what charts see as .Capabilities on this cluster.
 func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
-	known, err := c.ability(ctx)
+	known, err := c.capabilities.read(ctx)
 	if err != nil {
 		return target.Capabilities{}, err
 	}
@@ -125,4 +147,22 @@ func lost(before target.Capabilities, now *chartutil.Capabilities) []string {
 		}
 	}
 	return names
+}
+
+// forget makes the next operation read them again, after an
+// operation that may have brought new kinds.
+func (c *capabilityReader) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = nil
+	c.forgotten++
+}
+
+// forgetKinds makes the next operation ask the cluster again.
+func (c *capabilityReader) forgetKinds() {
+	// First the mapper, as it forgets discovery, which capabilities are read from.
+	if mapper, err := c.connection.getter.ToRESTMapper(); err == nil { // The next operation fails with it.
+		meta.MaybeResetRESTMapper(mapper)
+	}
+	c.forget()
 }

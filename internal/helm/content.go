@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,12 +12,21 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-// contentVersion begins every content digest. A digest of another version matches none of
-// these, so that a record is read again and never trusted by mistake.
-const contentVersion = "1:"
+// Each content digest begins with its version. Digests of two versions never match, so
+// that a record is read again and not trusted by mistake.
+const (
+	// unsaltedContent is the version of records without a salt: those of Helm, and those
+	// of earlier versions of this provider.
+	unsaltedContent = "1:"
+	saltedContent   = "2:"
+)
 
 // record is what is read of a release record.
 type record struct {
+	// Salt is the key of the content digest, "" if the record has none. It stands in a
+	// label of the record and never in state: the manifest may contain secrets, and
+	// somebody who reads the state must not be able to test guesses of them.
+	Salt     string       `json:"-"`
 	Manifest string       `json:"manifest"`
 	Hooks    []recordHook `json:"hooks"`
 	Chart    recordChart  `json:"chart"`
@@ -42,7 +52,7 @@ type recordChart struct {
 
 // recordOf is what would be read of a release once it is stored.
 func recordOf(stored *helmrelease.Release) record {
-	made := record{Manifest: stored.Manifest}
+	made := record{Salt: stored.Labels[labelSalt], Manifest: stored.Manifest}
 	if stored.Chart != nil && stored.Chart.Metadata != nil {
 		made.Chart.Metadata.Name, made.Chart.Metadata.Version = stored.Chart.Metadata.Name, stored.Chart.Metadata.Version
 	}
@@ -69,7 +79,10 @@ func texts[T ~string](values []T) []string {
 // content is a digest of everything in a record that acts: the manifest and the hooks, in
 // their order. When a hook ran last is not covered, as every run changes it.
 func (r record) content() string {
-	d := contentDigest{sha256.New()}
+	version, d := saltedContent, contentDigest{hmac.New(sha256.New, []byte(r.Salt))}
+	if r.Salt == "" {
+		version, d = unsaltedContent, contentDigest{sha256.New()}
+	}
 	d.text(r.Manifest)
 	d.number(len(r.Hooks))
 	for _, hook := range r.Hooks {
@@ -82,7 +95,7 @@ func (r record) content() string {
 		d.texts(hook.policies())
 	}
 	const length = 16 // bytes
-	return contentVersion + hex.EncodeToString(d.Sum(nil)[:length])
+	return version + hex.EncodeToString(d.Sum(nil)[:length])
 }
 
 // policies are the delete policies of a hook. Helm writes its default into the record when

@@ -33,8 +33,9 @@ func TestContentGolden(t *testing.T) {
 		record *helmrelease.Release
 		want   string
 	}{
-		"empty": {record: &helmrelease.Release{}, want: "1:a3e9895baca1203d60651bb450af339d"},
-		"hooks": {record: released(), want: "1:f63f4fb8987c887fc0a568cb6453f9dd"},
+		"empty":           {record: &helmrelease.Release{}, want: "1:a3e9895baca1203d60651bb450af339d"},
+		"hooks":           {record: released(), want: "1:f63f4fb8987c887fc0a568cb6453f9dd"},
+		"hooks with salt": {record: released(salted("SALT")), want: "2:1fee24c86ec367307ec384f58b3650dd"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,6 +44,24 @@ func TestContentGolden(t *testing.T) {
 				t.Errorf("content = %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+func salted(salt string) func(*helmrelease.Release) {
+	return func(r *helmrelease.Release) { r.Labels = map[string]string{labelSalt: salt} }
+}
+
+// Somebody who knows the manifest but for a secret cannot test guesses of it against the
+// digest, and a record that lost its salt or got another is not the one of the state.
+func TestContentDependsOnSalt(t *testing.T) {
+	t.Parallel()
+	contents := map[string]string{}
+	for name, change := range map[string][]func(*helmrelease.Release){"none": nil, "one": {salted("A")}, "another": {salted("B")}} {
+		content := recordOf(released(change...)).content()
+		if other, found := contents[content]; found {
+			t.Errorf("%s and %s have one content %s", name, other, content)
+		}
+		contents[content] = name
 	}
 }
 

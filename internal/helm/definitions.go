@@ -17,6 +17,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // definer is a post-renderer that makes custom resource definitions ahead of the
@@ -26,12 +27,12 @@ import (
 // takes it from there.
 type definer struct {
 	//nolint:containedctx // a post-renderer is handed none; it lives for one operation
-	ctx     context.Context
-	client  *Client
-	op      *operation
-	d       target.Deployment
-	timeout time.Duration
-	next    postrender.PostRenderer
+	ctx          context.Context
+	capabilities *capabilityReader
+	op           *operation
+	d            target.Deployment
+	timeout      time.Duration
+	next         postrender.PostRenderer
 }
 
 func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
@@ -101,9 +102,9 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 func (r definer) define(definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		addTo(definition.GetAnnotations, definition.SetAnnotations, map[string]string{
-			"meta.helm.sh/release-name": r.d.Release, "meta.helm.sh/release-namespace": r.d.Namespace,
+			wellknown.ReleaseName: r.d.Release, wellknown.ReleaseNamespace: r.d.Namespace,
 		})
-		addTo(definition.GetLabels, definition.SetLabels, map[string]string{"app.kubernetes.io/managed-by": "Helm"})
+		addTo(definition.GetLabels, definition.SetLabels, map[string]string{wellknown.ManagedBy: wellknown.ManagedByHelm})
 	}
 	stream, err := manifest.Join(definitions)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 	if err := r.op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
 		return fmt.Errorf("waiting for custom resource definitions: %w", err)
 	}
-	r.client.forgetCapabilities()
+	r.capabilities.forget()
 	return nil
 }
 

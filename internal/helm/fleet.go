@@ -8,17 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
-
-// bundleAnnotation is what Fleet leaves in the chart of each of its releases to find
-// them again (internal/helmdeployer/install.go).
-const bundleAnnotation = "fleet.cattle.io/bundle-id"
 
 // Origin says who made a release whose record carries no mark of this provider:
 // Fleet's agent, with its name for the deployment, or Helm. fleet says that it is the
 // former.
 func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin string, fleet bool, err error) {
-	op, err := c.operation(ctx, observed.Namespace)
+	op, err := c.operations.begin(ctx, observed.Namespace)
 	if err != nil {
 		return "", false, err
 	}
@@ -27,7 +24,7 @@ func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin 
 		return "", false, fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)
 	}
 	if record.Chart != nil && record.Chart.Metadata != nil {
-		if id := record.Chart.Metadata.Annotations[bundleAnnotation]; id != "" {
+		if id := record.Chart.Metadata.Annotations[wellknown.BundleID]; id != "" {
 			return fmt.Sprintf("Fleet's agent (%s)", id), true, nil
 		}
 	}
@@ -37,9 +34,9 @@ func (c *Client) Origin(ctx context.Context, observed release.Observed) (origin 
 // FleetAgent finds an agent of Fleet that runs on the cluster, "" if none does. It is
 // a Deployment or, in some versions, a StatefulSet.
 func (c *Client) FleetAgent(ctx context.Context) (string, error) {
-	clientset, err := c.factory.KubernetesClientSet()
+	clientset, err := c.connection.clientset()
 	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
+		return "", err
 	}
 	const name = "fleet-agent"
 	for _, namespace := range []string{"cattle-fleet-system", "cattle-fleet-local-system"} {

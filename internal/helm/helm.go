@@ -4,23 +4,12 @@ package helm
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -69,119 +58,52 @@ type Waiter interface {
 // Client performs release operations on one cluster. It is safe for concurrent
 // use; discovery and capabilities are read once.
 type Client struct {
-	getter  genericclioptions.RESTClientGetter
-	factory kube.Factory
-	objects Objects
-	charts  *render.Charts
-	cache   *RecordCache
+	shared clusterWide
+
+	connection   *connection
+	capabilities *capabilityReader
+	records      *recordIndex
+	contents     *recordReader
+	operations   *operations
+	definitions  *definitions
+	inspector    *inspector
+	writer       *releaseWriter
+	uninstaller  *uninstaller
+}
+
+// clusterWide is what the clients of all identities of a cluster have in common.
+type clusterWide struct {
+	charts *render.Charts
+	cache  *RecordCache
 	// masker hides what the provider knows.
 	masker *diff.Masker
-
-	// asking is held by whoever asks the cluster for its capabilities. It can take its time
-	// to answer, and who waits for another's question can give up.
-	asking *semaphore.Weighted
-
-	mu    sync.Mutex
-	known *ability
-	// forgotten counts how often known was.
-	forgotten int
-	// seen are the revisions of the newest records that were ever listed.
-	seen map[string]int
-	// kept are records of this process whose objects have not been looked at since.
-	kept map[string]record
-
-	// namespaces are those that were there a moment ago.
-	namespaces sync.Map
-	making     singleflight.Group
+	inUse  *namespaces
 }
 
 // New makes a client of a cluster's connection. It dials nothing. Errors of its operations have
 // no value that masker hides, and none of a Secret that an operation writes or reads.
 func New(getter genericclioptions.RESTClientGetter, objects Objects, charts *render.Charts, cache *RecordCache, masker *diff.Masker) *Client {
+	return newClient(getter, objects, clusterWide{charts: charts, cache: cache, masker: masker, inUse: &namespaces{}})
+}
+
+// As makes a client of the same cluster by another identity.
+func (c *Client) As(getter genericclioptions.RESTClientGetter, objects Objects) *Client {
+	return newClient(getter, objects, c.shared)
+}
+
+func newClient(getter genericclioptions.RESTClientGetter, objects Objects, all clusterWide) *Client {
 	setFieldManager()
+	reached := newConnection(getter)
+	able, records, contents := newCapabilityReader(reached), newRecordIndex(reached), newRecordReader(reached, all.cache)
+	begun := &operations{connection: reached, objects: objects, capabilities: able, contents: contents, masker: all.masker}
+	spaces := &namespaceManager{connection: reached, operations: begun, inUse: all.inUse}
+	defined := &definitions{connection: reached, capabilities: able}
 	return &Client{
-		getter: getter, factory: cmdutil.NewFactory(getter), objects: objects, charts: charts, cache: cache, masker: masker,
-		asking: semaphore.NewWeighted(1), seen: map[string]int{}, kept: map[string]record{},
-	}
-}
-
-// forgetCapabilities makes the next operation read them again, after an
-// operation that may have brought new kinds.
-func (c *Client) forgetCapabilities() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = nil
-	c.forgotten++
-}
-
-// forgetKinds makes the next operation ask the cluster again.
-func (c *Client) forgetKinds() {
-	// First the mapper, as it forgets discovery, which capabilities are read from.
-	if mapper, err := c.getter.ToRESTMapper(); err == nil { // The next operation fails with it.
-		meta.MaybeResetRESTMapper(mapper)
-	}
-	c.forgetCapabilities()
-}
-
-// operation is what one Helm action on one namespace needs. Helm changes parts
-// of it while it runs, so each action gets its own.
-type operation struct {
-	config  *action.Configuration
-	client  *kubeClient
-	records *recordDriver
-	masker  *diff.Masker
-	keep    func(*helmrelease.Release)
-	able    *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
-}
-
-func (c *Client) operation(ctx context.Context, namespace string) (*operation, error) {
-	able, err := c.ability(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	shared := c.factory
-	c.mu.Unlock()
-	clientset, err := shared.KubernetesClientSet()
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	silent := func(string, ...any) {}
-	masker := c.masker.For()
-	masker.Publish(namespace)
-	metadata, err := c.secrets(namespace)
-	if err != nil {
-		return nil, err
-	}
-	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(learningSecrets{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
-	noted, ahead := &requests{}, &lookahead{existing: c.objects.Existing}
-	getter := notedGetter{RESTClientGetter: c.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
-	client := &kubeClient{
-		Client:    &kube.Client{Factory: notedFactory{Factory: shared, getter: getter}, Namespace: namespace, Log: silent},
-		ctx:       ctx,
-		objects:   c.objects,
-		requests:  noted,
-		ahead:     ahead,
-		gone:      map[*resource.Info]bool{},
-		targets:   map[*resource.Info]bool{},
-		rest:      func() bool { return false },
-		resume:    func() error { return nil },
-		validated: validatesFields(able.capabilities.KubeVersion),
-		renew:     func() kube.Factory { return c.renew(getter) },
-	}
-	return &operation{
-		client:  client,
-		records: records,
-		masker:  masker,
-		keep:    c.keep,
-		able:    able.capabilities,
-		config: &action.Configuration{
-			RESTClientGetter: c.getter,
-			KubeClient:       client,
-			Releases:         storage.Init(records),
-			Capabilities:     able.capabilities.Copy(),
-			Log:              silent,
-			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
+		shared: all, connection: reached, capabilities: able, records: records, contents: contents, operations: begun, definitions: defined,
+		inspector:   &inspector{connection: reached, objects: objects, contents: contents, capabilities: able},
+		uninstaller: &uninstaller{operations: begun, namespaces: spaces, records: records},
+		writer: &releaseWriter{
+			connection: reached, charts: all.charts, operations: begun, capabilities: able, records: records, namespaces: spaces, definitions: defined,
 		},
-	}, nil
+	}
 }

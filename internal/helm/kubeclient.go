@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // kubeClient is Helm's own client with waiting replaced: Helm's knows built-in
@@ -35,6 +34,9 @@ type kubeClient struct {
 	// release is the one that is written, as release.Key, and within the namespace that
 	// nothing is deleted outside of, "" for any.
 	release, within string
+	// spare are objects, by Object.Key, that are not deleted although the release no longer
+	// has them: another one takes them over.
+	spare map[string]string
 	// uids tell the objects that are to be deleted from others that take their place.
 	uids map[objectID]types.UID
 	// exchanged are those that others took the place of.
@@ -182,7 +184,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(objects kube.ResourceList, poli
 	for _, same := range batches(objects) {
 		failed = append(failed, each(same, func(object *resource.Info) error {
 			uid := k.uids[idOf(object)]
-			gone, err := deleteOne(object, policy, uid)
+			gone, err := deleteOne(k.ctx, object, policy, uid)
 			exchanged := uid != "" && apierrors.IsConflict(err)
 			if exchanged {
 				err = nil
@@ -221,13 +223,13 @@ func idOf(object *resource.Info) objectID {
 // deleteOne says whether the object is gone already. One that waits for finalizers or
 // ends by and by is not: then the answer is the object, with the time of its deletion.
 // Another object than that of uid is a conflict, unless uid is "".
-func deleteOne(object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
+func deleteOne(ctx context.Context, object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
 	options := &metav1.DeleteOptions{PropagationPolicy: &policy}
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
 	var answer runtime.Object
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+	err = onConflict(ctx, func() (err error) {
 		answer, err = resource.NewHelper(object.Client, object.Mapping).WithFieldManager(fieldManager).
 			DeleteWithOptions(object.Namespace, object.Name, options)
 		return err
@@ -264,7 +266,7 @@ func isCreated(object *resource.Info) bool { return object.ResourceVersion != ""
 
 func isHook(object *resource.Info) bool {
 	annotations, err := meta.NewAccessor().Annotations(object.Object)
-	return err == nil && annotations[helmrelease.HookAnnotation] != ""
+	return err == nil && annotations[wellknown.Hook] != ""
 }
 
 // IsReachable asks nothing: the releases of the cluster were read before any

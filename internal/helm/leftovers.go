@@ -1,17 +1,16 @@
 package helm
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // refuseExisting returns an *ExistingObjectsError if objects of a release are there already
@@ -19,12 +18,12 @@ import (
 // (pkg/action/validate.go, existingResourceConflict): right if the release is known and its
 // record was lost, and an adoption that nobody agreed to if it is not, as leftovers says.
 // It refuses all others, unless it is told to take ownership, as for a release that moves:
-// then only those of the former releases are adopted. It is asked after Helm has looked,
+// then only those of the former releases are adopted, and those that move to it. It is asked after Helm has looked,
 // and before anything of the release is written.
 func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	var own, foreign []string
 	for _, info := range k.expected {
-		live, err := k.liveOf(info)
+		live, err := k.ahead.liveOf(info)
 		if err != nil {
 			return err
 		}
@@ -32,9 +31,9 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 			continue
 		}
 		annotations := live.GetAnnotations()
-		holder := release.Key(annotations[releaseNamespaceAnnotation], annotations[releaseNameAnnotation])
+		holder := release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 		switch {
-		case slices.Contains(w.Former, holder):
+		case slices.Contains(w.Former, holder), isTakenOver(w, k.release, info, holder):
 		case holder != k.release:
 			foreign = append(foreign, titleOf(info))
 		case leftovers && !staysForNext(info, live):
@@ -44,10 +43,28 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	if len(own) > 0 {
 		return existingObjects(k.release, own, false)
 	}
-	if len(foreign) > 0 && len(w.Former) > 0 {
+	if len(foreign) > 0 && w.MovesObjects() {
 		return existingObjects(k.release, foreign, true)
 	}
 	return nil
+}
+
+// isTakenOver says whether an object moves to a release from its holder, or from another one
+// and an earlier try has written it already.
+func isTakenOver(w release.Write, to string, info *resource.Info, holder string) bool {
+	from, moves := w.Taken[renderedKey(to, info)]
+	return moves && (slices.Contains(from, holder) || holder == to)
+}
+
+// renderedKey is the key of an object as a rendering of a release names it, which does not
+// know which custom resources have no namespace.
+func renderedKey(of string, info *resource.Info) string {
+	namespace, _, _ := strings.Cut(of, "/")
+	object, ok := info.Object.(*unstructured.Unstructured)
+	if !ok {
+		return keyOf(info)
+	}
+	return manifest.Identify(object, namespace).Key()
 }
 
 func existingObjects(of string, objects []string, foreign bool) *ExistingObjectsError {
@@ -73,23 +90,4 @@ func staysForNext(info *resource.Info, live metav1.Object) bool {
 		return true
 	}
 	return isKept(live) // It asks for that itself.
-}
-
-// liveOf is an object as Helm has just read it, nil if it is not there.
-func (k *kubeClient) liveOf(info *resource.Info) (metav1.Object, error) {
-	if live, isRead := k.ahead.wasThere(info); isRead {
-		if live == nil {
-			return nil, nil //nolint:nilnil // a missing object is an answer, not an error
-		}
-		return live, nil
-	}
-	// Lists of this kind may not be read, or it has been found out one by one.
-	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // see above
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking whether %s %s is there: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
-	}
-	return meta.Accessor(live)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -156,4 +158,23 @@ func (f foreseeing) RoundTrip(request *http.Request) (*http.Response, error) {
 		return known, nil
 	}
 	return f.next.RoundTrip(request)
+}
+
+// liveOf is an object as Helm has just read it, nil if it is not there.
+func (l *lookahead) liveOf(info *resource.Info) (metav1.Object, error) {
+	if live, isRead := l.wasThere(info); isRead {
+		if live == nil {
+			return nil, nil //nolint:nilnil // a missing object is an answer, not an error
+		}
+		return live, nil
+	}
+	// Lists of this kind may not be read, or it has been found out one by one.
+	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // see above
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking whether %s %s is there: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+	}
+	return meta.Accessor(live)
 }

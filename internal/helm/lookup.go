@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"helm.sh/helm/v3/pkg/action"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +15,8 @@ import (
 // lookup reads objects for the template function of this name, as the identity that the
 // deployment is written with (helm.sh/helm/v3/pkg/engine/lookup_func.go): one object, or a
 // list if name is "". What is not there is an empty map.
-func (c *Client) lookup(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
-	client, err := c.lookupClient(apiVersion, kind, namespace)
+func lookup(ctx context.Context, getter action.RESTClientGetter, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	client, err := lookupClient(getter, apiVersion, kind, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s %s: %w", apiVersion, kind, err)
 	}
@@ -35,8 +36,8 @@ func (c *Client) lookup(ctx context.Context, apiVersion, kind, namespace, name s
 }
 
 // lookupClient is a client for a kind, in a namespace if the kind has namespaces.
-func (c *Client) lookupClient(apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
-	mapper, err := c.getter.ToRESTMapper()
+func lookupClient(getter action.RESTClientGetter, apiVersion, kind, namespace string) (dynamic.ResourceInterface, error) {
+	mapper, err := getter.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
@@ -45,7 +46,7 @@ func (c *Client) lookupClient(apiVersion, kind, namespace string) (dynamic.Resou
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.getter.ToRESTConfig()
+	config, err := getter.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the connection of the cluster: %w", err)
 	}

@@ -23,6 +23,8 @@ const (
 	// next revision.
 	labelTerms   = labelPrefix + "terms"
 	labelAccount = labelPrefix + "service-account"
+	// labelSalt is the key of the digest of a record's content, see record.Salt.
+	labelSalt = labelPrefix + "content-salt"
 )
 
 // The terms as they stand in a label.
@@ -68,7 +70,7 @@ func readTerms(labels map[string]string) release.Terms {
 		KeepResources:   slices.Contains(terms, termKeepResources),
 		DeleteNamespace: slices.Contains(terms, termDeleteNamespace),
 		NamespaceKeys:   slices.Contains(terms, termNamespaceKeys),
-		ServiceAccount:  labels[labelAccount],
+		ServiceAccount:  shared(labels[labelAccount]),
 		OwnValues:       slices.Contains(terms, termOwnValues),
 	}
 }
@@ -81,14 +83,14 @@ func markOf(labels map[string]string) release.Mark {
 	// A revision that is no number was not written here and matches nothing.
 	revision, _ := strconv.Atoi(labels[labelRevision])
 	return release.Mark{
-		Owner:    labels[labelMarkedBy],
-		Target:   labels[labelTarget],
-		Instance: labels[labelInstance],
-		Bundle:   labels[labelBundle],
-		Digest:   labels[labelDigest],
+		Owner:    shared(labels[labelMarkedBy]),
+		Target:   shared(labels[labelTarget]),
+		Instance: shared(labels[labelInstance]),
+		Bundle:   shared(labels[labelBundle]),
+		Digest:   shared(labels[labelDigest]),
 		Terms:    readTerms(labels),
 		Revision: revision,
 
-		AdoptionKey: labels[labelAdoption],
+		AdoptionKey: shared(labels[labelAdoption]),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"helm.sh/helm/v3/pkg/action"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,31 +20,40 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// prepareNamespace makes the namespace of a release where that is wanted, and
+// namespaceManager makes, labels and deletes the namespaces of releases.
+type namespaceManager struct {
+	connection *connection
+	operations *operations
+	// inUse is shared by all clients of the cluster.
+	inUse *namespaces
+}
+
+// prepare makes the namespace of a release where that is wanted, and
 // gives it the labels and annotations that the bundle asks for, ahead of all
 // objects: those of Pod Security decide which pods may start.
-func (c *Client) prepareNamespace(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
+func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
 	had := observed != nil && observed.Mark.Terms.NamespaceKeys
 	if observed == nil {
-		if err := c.makeNamespace(ctx, d, mark); err != nil {
+		if err := m.make(ctx, d, mark); err != nil {
 			return err
 		}
 	}
 	if !mark.Terms.NamespaceKeys && !had {
 		return nil
 	}
-	return c.setNamespaceKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
+	return m.setKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
 }
 
-// makeNamespace makes a namespace unless it is there. Only one that was made here
+// make makes a namespace unless it is there. Only one that was made here
 // carries the owner's label and is ever deleted.
-func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark release.Mark) error {
-	clientset, err := c.factory.KubernetesClientSet()
+func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark release.Mark) error {
+	clientset, err := m.connection.clientset()
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return err
 	}
 	namespaces := clientset.CoreV1().Namespaces()
 	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
@@ -53,17 +63,7 @@ func (c *Client) makeNamespace(ctx context.Context, d target.Deployment, mark re
 		}
 		return nil
 	}
-	if _, there := c.namespaces.Load(d.Namespace); there {
-		return nil
-	}
-	// Most releases of a bundle and many others share one.
-	_, err, _ = c.making.Do(d.Namespace, func() (any, error) {
-		return nil, createNamespace(ctx, clientset, d.Namespace, mark.Owner)
-	})
-	if err == nil {
-		c.namespaces.Store(d.Namespace, true)
-	}
-	return err
+	return m.inUse.make(ctx, d.Namespace, func() error { return createNamespace(ctx, clientset, d.Namespace, mark.Owner) })
 }
 
 func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, owner string) error {
@@ -83,13 +83,13 @@ func exists(ctx context.Context, clientset kubernetes.Interface, namespace strin
 	return err == nil
 }
 
-// setNamespaceKeys makes exactly these labels and annotations those that a release
+// setKeys makes exactly these labels and annotations those that a release
 // has on its namespace. What others set stays. Fleet deletes it
 // (internal/cmd/agent/deployer/deployer.go, setNamespaceLabelsAndAnnotations).
-func (c *Client) setNamespaceKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
-	clientset, err := c.factory.KubernetesClientSet()
+func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, labels, annotations map[string]string) error {
+	clientset, err := m.connection.clientset()
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return err
 	}
 	wanted := corev1apply.Namespace(namespace).WithLabels(labels).WithAnnotations(annotations)
 	// Releases share a namespace; under one name each would take away what the
@@ -108,15 +108,16 @@ func protectedNamespace(name string) bool {
 		strings.HasPrefix(name, "cattle-fleet-") || strings.HasPrefix(name, "fleet-")
 }
 
-// leaveNamespace does what the terms of a release say of its namespace once the
-// release is gone. It answers what keeps the namespace from being deleted.
-func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, terms release.Terms, timeout time.Duration) (inUse []string, err error) {
+// leave does what the terms of a release say of its namespace once the
+// release is gone. usedBy are releases that are to be deployed there. It returns what
+// keeps the namespace from being deleted.
+func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, terms release.Terms, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	if !terms.DeleteNamespace && !terms.NamespaceKeys {
 		return nil, nil
 	}
-	clientset, err := c.factory.KubernetesClientSet()
+	clientset, err := m.connection.clientset()
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, err
 	}
 	namespace, err := clientset.CoreV1().Namespaces().Get(ctx, observed.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -127,28 +128,46 @@ func (c *Client) leaveNamespace(ctx context.Context, observed release.Observed, 
 	}
 	own := observed.Mark.Owner != "" && namespace.Labels[labelMarkedBy] == observed.Mark.Owner && !protectedNamespace(namespace.Name)
 	if terms.DeleteNamespace && own {
-		inUse, err := c.inNamespace(ctx, namespace.Name)
-		if err != nil {
-			return nil, fmt.Errorf("looking whether the namespace %s is empty: %w", namespace.Name, err)
+		if inUse, err = m.remove(ctx, clientset, namespace, usedBy, timeout); err != nil || len(inUse) == 0 {
+			return nil, err
 		}
-		if len(inUse) == 0 {
-			return nil, c.deleteNamespace(ctx, clientset, namespace, timeout)
-		}
-		return inUse, c.dropNamespaceKeys(ctx, observed, terms)
 	}
-	return nil, c.dropNamespaceKeys(ctx, observed, terms)
+	return inUse, m.dropKeys(ctx, observed, terms)
 }
 
-func (c *Client) dropNamespaceKeys(ctx context.Context, observed release.Observed, terms release.Terms) error {
+// remove deletes a namespace that is empty and that nobody deploys to, and returns
+// when it is gone. It returns what is in the way.
+func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+	for _, name := range usedBy {
+		inUse = append(inUse, "release "+name)
+	}
+	if len(inUse) > 0 {
+		return inUse, nil
+	}
+	isWritten, err := m.inUse.remove(ctx, namespace.Name, func() (err error) {
+		if inUse, err = inNamespace(ctx, m.connection.getter, namespace.Name); err != nil {
+			return fmt.Errorf("looking whether the namespace %s is empty: %w", namespace.Name, err)
+		}
+		if len(inUse) > 0 {
+			return nil
+		}
+		return m.delete(ctx, clientset, namespace, timeout)
+	})
+	if isWritten {
+		return []string{"a release that is being deployed"}, nil
+	}
+	return inUse, err
+}
+
+func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, terms release.Terms) error {
 	if !terms.NamespaceKeys {
 		return nil
 	}
-	return c.setNamespaceKeys(ctx, observed.Namespace, observed.Release, nil, nil)
+	return m.setKeys(ctx, observed.Namespace, observed.Release, nil, nil)
 }
 
-// deleteNamespace deletes exactly this namespace and returns when it is gone.
-func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
-	c.namespaces.Delete(namespace.Name)
+// delete deletes exactly this namespace and returns when it is gone.
+func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Interface, namespace *corev1.Namespace, timeout time.Duration) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))}
 	err := clientset.CoreV1().Namespaces().Delete(ctx, namespace.Name, options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -157,7 +176,7 @@ func (c *Client) deleteNamespace(ctx context.Context, clientset kubernetes.Inter
 	if err != nil {
 		return fmt.Errorf("deleting the namespace %s: %w", namespace.Name, err)
 	}
-	op, err := c.operation(ctx, namespace.Name)
+	op, err := m.operations.begin(ctx, namespace.Name)
 	if err != nil {
 		return err
 	}
@@ -179,8 +198,8 @@ const namedObjects = 5
 // inNamespace names objects that would go with a namespace, a few of them. Those
 // that Kubernetes makes by itself and those that belong to another object do not
 // count.
-func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, error) {
-	found, err := c.getter.ToDiscoveryClient()
+func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace string) ([]string, error) {
+	found, err := getter.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +208,7 @@ func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
-	config, err := c.getter.ToRESTConfig()
+	config, err := getter.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +223,7 @@ func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, e
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
-		looking.Go(func() error {
+		looking.Go(status.Recovering("looking into the namespace", func() error {
 			list, err := client.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
 				return fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
@@ -220,7 +239,7 @@ func (c *Client) inNamespace(ctx context.Context, namespace string) ([]string, e
 				}
 			}
 			return nil
-		})
+		}))
 	}
 	if err := looking.Wait(); err != nil {
 		return nil, err

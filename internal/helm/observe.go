@@ -1,65 +1,84 @@
 package helm
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
+	"unique"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Labels that Helm itself puts on release records.
-const (
-	labelName    = "name"
-	labelStatus  = "status"
-	labelVersion = "version"
-)
+// recordIndex lists release records by their labels. The records themselves hold whole
+// charts, so it reads metadata only.
+type recordIndex struct {
+	connection *connection
+
+	mu sync.Mutex
+	// seen are the revisions of the newest records that were ever listed.
+	seen map[string]int
+}
+
+func newRecordIndex(connection *connection) *recordIndex {
+	return &recordIndex{connection: connection, seen: map[string]int{}}
+}
 
 // Releases lists the newest record of every release on the cluster, by
 // namespace/name, whoever made it. It reads metadata only, page by page: the
 // records themselves hold whole charts.
 func (c *Client) Releases(ctx context.Context) (map[string]release.Observed, error) {
-	return c.list(ctx, metav1.NamespaceAll, labels.Set{manifest.LabelOwner: manifest.Owner})
+	return c.records.list(ctx, metav1.NamespaceAll, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
 }
 
 // Release reads the newest record of one release, nil when there is none.
 func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	found, err := c.list(ctx, namespace, labels.Set{manifest.LabelOwner: manifest.Owner, labelName: name})
+	return c.records.newest(ctx, namespace, name)
+}
+
+// newest reads the newest record of one release, nil when there is none.
+func (x *recordIndex) newest(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	found, err := x.list(ctx, namespace, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name})
 	if err != nil {
 		return nil, err
 	}
 	if observed, ok := found[release.Key(namespace, name)]; ok {
 		return &observed, nil
 	}
-	return c.doubted(ctx, namespace, name)
+	return x.confirm(ctx, namespace, name)
 }
 
-func (c *Client) list(ctx context.Context, namespace string, selector labels.Set) (map[string]release.Observed, error) {
-	secrets, err := c.secrets(namespace)
+// list reads the newest of the records that a selector matches, by namespace/name.
+func (x *recordIndex) list(ctx context.Context, namespace string, selector labels.Set) (map[string]release.Observed, error) {
+	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
 		return nil, err
 	}
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return secrets.List(ctx, options)
 	})
+	// Pages are read one after the other, so that clusters with many releases take little memory.
+	pages.PageBufferSize = 0
 	newest := map[string]release.Observed{}
-	current := labels.SelectorFromSet(selector).String() + "," + labelStatus + "!=" + string(release.StatusSuperseded)
+	current := labels.SelectorFromSet(selector).String() + "," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
 	err = pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: current}, func(item runtime.Object) error {
 		record, ok := item.(metav1.Object)
 		if !ok {
 			return fmt.Errorf("unexpected item %T in a list of secrets", item)
 		}
 		observed := observe(record)
-		key := release.Key(observed.Namespace, observed.Release)
+		key := shared(release.Key(observed.Namespace, observed.Release))
 		if previous, ok := newest[key]; !ok || previous.Revision < observed.Revision {
 			newest[key] = observed
 		}
@@ -68,29 +87,41 @@ func (c *Client) list(ctx context.Context, namespace string, selector labels.Set
 	if err != nil {
 		return nil, fmt.Errorf("listing the release records: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for key, observed := range newest {
-		c.seen[key] = observed.Revision
+		x.seen[key] = observed.Revision
 	}
 	return newest, nil
 }
 
-// doubted reads by its name the record of a release that was seen before and that a
+// confirm reads by its name the record of a release that was seen before and that a
 // list lacks now, nil when it is gone: a list can be empty for other reasons than
 // that there is nothing.
-func (c *Client) doubted(ctx context.Context, namespace, name string) (*release.Observed, error) {
-	c.mu.Lock()
-	revision, ok := c.seen[release.Key(namespace, name)]
-	c.mu.Unlock()
+func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	x.mu.Lock()
+	revision, ok := x.seen[release.Key(namespace, name)]
+	x.mu.Unlock()
 	if !ok {
 		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
 	}
-	secrets, err := c.secrets(namespace)
+	return x.named(ctx, namespace, recordName(name, revision))
+}
+
+// HasRecord reads by its name whether the record of one revision is there, whatever a list
+// says.
+func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
+	found, err := c.records.named(ctx, namespace, recordName(name, revision))
+	return found != nil, err
+}
+
+// named reads what the labels of a record say, nil if there is none of that name.
+func (x *recordIndex) named(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
 		return nil, err
 	}
-	record, err := secrets.Get(ctx, recordName(name, revision), metav1.GetOptions{})
+	record, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
 	}
@@ -101,16 +132,21 @@ func (c *Client) doubted(ctx context.Context, namespace, name string) (*release.
 	return &observed, nil
 }
 
-func (c *Client) secrets(namespace string) (metadata.ResourceInterface, error) {
-	config, err := c.getter.ToRESTConfig()
+// mark changes the mark of the record that it names and nothing else.
+func (x *recordIndex) mark(ctx context.Context, namespace, name string, mark release.Mark) error {
+	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labelsOf(mark)}})
 	if err != nil {
-		return nil, fmt.Errorf("reading the connection: %w", err)
+		return fmt.Errorf("writing labels: %w", err)
 	}
-	client, err := metadata.NewForConfig(config)
+	secrets, err := x.connection.secrets(namespace)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return err
 	}
-	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace), nil
+	record := recordName(name, mark.Revision)
+	if _, err := secrets.Patch(ctx, record, types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+		return fmt.Errorf("marking the record %s: %w", record, err)
+	}
+	return nil
 }
 
 // observe reads what the labels of a release record say.
@@ -118,17 +154,50 @@ func observe(record metav1.Object) release.Observed {
 	read := record.GetLabels()
 	// A record whose version is no number was not written by Helm; revision 0
 	// then never matches a mark.
-	revision, _ := strconv.Atoi(read[labelVersion])
+	revision, _ := strconv.Atoi(read[wellknown.RecordVersion])
 	return release.Observed{
-		Release:   read[labelName],
-		Namespace: record.GetNamespace(),
+		Release:   shared(read[wellknown.RecordName]),
+		Namespace: shared(record.GetNamespace()),
 		Revision:  revision,
-		Status:    release.Status(read[labelStatus]),
+		Status:    release.Status(shared(read[wellknown.RecordStatus])),
 		Mark:      markOf(read),
 	}
 }
 
+// shared returns the one copy that the process keeps of a text. A list brings the same few
+// texts thousands of times, and each would keep the memory of the answer it came in.
+func shared(text string) string { return unique.Make(text).Value() }
+
 // recordName is the name of the secret that holds a revision.
 func recordName(name string, revision int) string {
-	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision)
+	return fmt.Sprintf("%s%s.v%d", wellknown.RecordPrefix, name, revision)
+}
+
+// remove removes the record of a release with its history, oldest first, and
+// touches nothing else. It reads no record, so that a damaged one can go too.
+func (x *recordIndex) remove(ctx context.Context, observed release.Observed) error {
+	secrets, err := x.connection.secrets(observed.Namespace)
+	if err != nil {
+		return err
+	}
+	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: observed.Release}).String()
+	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
+	}
+	if len(history.Items) == 0 {
+		return nil
+	}
+	if err := unchanged(observed, newestOf(history.Items)); err != nil {
+		return err
+	}
+	slices.SortFunc(history.Items, func(a, b metav1.PartialObjectMetadata) int {
+		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)
+	})
+	for _, record := range history.Items {
+		if err := secrets.Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the record %s: %w", record.Name, err)
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // holding says what the live annotations of an object tell of who has it. A manifest, which
@@ -28,10 +31,10 @@ const (
 
 // holdingOf compares annotations with a release, named as release.Key.
 func holdingOf(annotations map[string]string, of string) holding {
-	switch name := annotations[releaseNameAnnotation]; {
+	switch name := annotations[wellknown.ReleaseName]; {
 	case name == "":
 		return heldByNobody
-	case release.Key(annotations[releaseNamespaceAnnotation], name) == of:
+	case release.Key(annotations[wellknown.ReleaseNamespace], name) == of:
 		return heldByRelease
 	}
 	return heldByOther
@@ -52,8 +55,8 @@ func (o liveObject) isWithin(namespace string) bool {
 
 // liveObjects reads the metadata of those objects of a release that are there, by their
 // keys. What may not be read is an error: nobody could say whose it is.
-func (c *Client) liveObjects(ctx context.Context, of release.Observed, objects []release.Object) (map[string]liveObject, error) {
-	groups, err := c.groups([]Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
+func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release.Observed, objects []diff.Object) (map[string]liveObject, error) {
+	groups, err := groupsOf(getter, []release.Wanted{{Release: of.Release, Namespace: of.Namespace, Objects: objects}})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func (c *Client) liveObjects(ctx context.Context, of release.Observed, objects [
 		mu    sync.Mutex
 		there = map[string]liveObject{}
 	)
-	err = c.eachThere(ctx, groups, func(at group, member member, live metav1.Object) {
+	err = eachThere(ctx, getter, groups, func(at group, member member, live metav1.Object) {
 		mu.Lock()
 		defer mu.Unlock()
 		there[member.object.Key()] = liveObject{
@@ -92,6 +95,9 @@ func (k *kubeClient) drop(info *resource.Info) error {
 	if k.within != "" && (!info.Namespaced() || info.Namespace != k.within) {
 		return nil
 	}
+	if _, spared := k.spare[renderedKey(k.release, info)]; spared {
+		return nil
+	}
 	live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -106,11 +112,11 @@ func (k *kubeClient) drop(info *resource.Info) error {
 	if holdingOf(object.GetAnnotations(), k.release) != heldByRelease || isKept(object) {
 		return nil
 	}
-	_, err = deleteOne(info, metav1.DeletePropagationBackground, object.GetUID())
+	_, err = deleteOne(k.ctx, info, metav1.DeletePropagationBackground, object.GetUID())
 	return err
 }
 
 // isKept says whether an object asks to stay when its release no longer has it.
 func isKept(object metav1.Object) bool {
-	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[kube.ResourcePolicyAnno]), kube.KeepPolicy)
+	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[wellknown.ResourcePolicy]), wellknown.KeepPolicy)
 }

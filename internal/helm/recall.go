@@ -8,28 +8,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Recalled is what the record of a release tells.
-type Recalled struct {
-	release.Rendering
-	// Content covers the manifest and the hooks, see release.Known.
-	Content string
-}
-
 // Recall returns what releases were rendered to, as their records tell. Where values
 // came from Secrets, nothing shows of what is in the objects.
-func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]Recalled, error) {
-	read, err := c.contents(ctx, observed)
+func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
+	read, err := c.contents.read(ctx, observed)
 	if err != nil {
 		return nil, err
 	}
-	recalled := make([]Recalled, len(read))
+	recalled := make([]release.Rendering, len(read))
 	errs := make([]error, len(read))
 	for i, record := range read {
 		if errs[i] = record.err; record.err != nil {
 			continue
 		}
 		digest := observed[i].Mark.Digest
-		made := Recalled{Rendering: release.Rendering{Chart: record.chart, Version: record.version}, Content: record.content}
+		made := release.Rendering{Chart: record.chart, Version: record.version}
 		made.Objects, errs[i] = manifest.List(record.objects, observed[i].Namespace, digest)
 		if !observed[i].Mark.Terms.OwnValues {
 			manifest.HideContent(made.Objects, digest)

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -19,9 +19,11 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // recordPatience is how long a record is tried to be written, at least.
@@ -94,12 +96,15 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	if record.Chart == d.rendered.Rendered { // Not that of a rollback.
 		record.Chart = d.rendered.Recorded
 	}
-	if record.Labels[labelMarkedBy] != "" {
-		// A rollback copies the labels of another revision. The mark counts for the
-		// revision that it says it was made for.
-		record.Labels = maps.Clone(record.Labels)
-		record.Labels[labelRevision] = strconv.Itoa(record.Version)
+	labels := map[string]string{}
+	maps.Copy(labels, record.Labels)
+	// Helm copies the labels of another revision. Each revision has a salt of its own, and
+	// the mark counts for the revision that it says it was made for.
+	labels[labelSalt] = rand.Text()
+	if labels[labelMarkedBy] != "" {
+		labels[labelRevision] = strconv.Itoa(record.Version)
 	}
+	record.Labels = labels
 	if err := d.Secrets.Create(key, record); err != nil {
 		return err
 	}
@@ -173,13 +178,13 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
 		record = &stored
 	}
-	_, d.unwritten = backoff.Retry(d.ctx, func() (struct{}, error) {
+	_, d.unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordPatience, time.Until(d.until))), func() (struct{}, error) {
 		err := d.Secrets.Update(key, record)
 		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
-			err = backoff.Permanent(err)
+			err = retry.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(max(recordPatience, time.Until(d.until))))
+	})
 	return d.unwritten
 }
 
@@ -194,7 +199,7 @@ func isTaken(records []*helmrelease.Release) bool {
 // record has the whole chart in it, and Helm reads all of them, some twice. Those of a
 // status are complete, as Helm may write them again.
 func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
-	records, err := d.query(labels[labelName], labels[labelStatus])
+	records, err := d.query(labels[wellknown.RecordName], labels[wellknown.RecordStatus])
 	if err == nil || len(d.history) == 0 && errors.Is(err, driver.ErrReleaseNotFound) {
 		return records, err
 	}
@@ -266,16 +271,16 @@ func (d *recordDriver) read(name string) error {
 		newest  *helmrelease.Release
 		unread  error
 	)
-	reading.Go(func() (err error) {
-		selector := klabels.SelectorFromSet(klabels.Set{manifest.LabelOwner: manifest.Owner, labelName: name}).String()
+	reading.Go(status.Recovering("listing release records", func() (err error) {
+		selector := klabels.SelectorFromSet(klabels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, wellknown.RecordName: name}).String()
 		list, err = d.secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
-	})
+	}))
 	if d.newest > 0 {
-		reading.Go(func() error {
+		reading.Go(status.Recovering("reading a release record", func() error {
 			newest, unread = d.listed(recordName(name, d.newest))
 			return nil // It counts only if this is still the newest.
-		})
+		}))
 	}
 	if err := reading.Wait(); err != nil {
 		return fmt.Errorf("listing the records of release %s: %w", name, err)

@@ -3,7 +3,6 @@ package helm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,18 +10,15 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/discovery/cached/memory"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // Uninstall removes a release, its objects and its history, and returns when
@@ -36,28 +32,39 @@ import (
 // object goes only if its own annotations name this release, and if it is in the namespace
 // that the release must stay in.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	return c.uninstaller.uninstall(ctx, observed, removal)
+}
+
+// uninstaller removes releases.
+type uninstaller struct {
+	operations *operations
+	namespaces *namespaceManager
+	records    *recordIndex
+}
+
+func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	if removal.Known.Terms.KeepResources {
-		return release.Removed{}, c.forget(ctx, observed)
+		return release.Removed{}, u.records.remove(ctx, observed)
 	}
-	removed, err := c.uninstall(ctx, observed, removal)
+	removed, err := u.withoutNamespace(ctx, observed, removal)
 	if err != nil {
 		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
 	}
-	removed.InNamespace, err = c.leaveNamespace(ctx, observed, removal.Known.Terms, removal.Timeout)
+	removed.InNamespace, err = u.namespaces.leave(ctx, observed, removal.Known.Terms, removal.NamespaceUsedBy, removal.Timeout)
 	return removed, err
 }
 
-func (c *Client) uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	op, err := c.operation(ctx, observed.Namespace)
+func (u *uninstaller) withoutNamespace(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	op, err := u.operations.begin(ctx, observed.Namespace)
 	if err != nil {
 		return release.Removed{}, err
 	}
 	op.masker.Publish(observed.Release)
-	removed, err := c.uninstallBy(ctx, op, observed, removal)
+	removed, err := u.uninstallBy(ctx, op, observed, removal)
 	return removed, op.masker.Error(err)
 }
 
-func (c *Client) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
+func (u *uninstaller) uninstallBy(ctx context.Context, op *operation, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	op.records.newest = observed.Revision
 	op.records.check = func(newest release.Observed) error { return unchanged(observed, newest) }
 	op.records.hold = func() error { return op.client.waitErr }
@@ -69,7 +76,7 @@ func (c *Client) uninstallBy(ctx context.Context, op *operation, observed releas
 		if removed.Untrusted = !removal.Known.Trusts(recordOf(record).content()); removed.Untrusted {
 			record.Hooks = nil
 		}
-		record.Manifest, removed.NotOwned, err = c.removable(ctx, op, record.Manifest, observed, removal)
+		record.Manifest, removed.NotOwned, err = op.removable(ctx, record.Manifest, observed, removal)
 		return err
 	}
 	uninstall := action.NewUninstall(op.config)
@@ -82,7 +89,7 @@ func (c *Client) uninstallBy(ctx context.Context, op *operation, observed releas
 		err = op.records.unread
 	}
 	if err == nil && !slices.Contains(op.records.deleted, recordName(observed.Release, observed.Revision)) {
-		err = c.gone(ctx, observed)
+		err = u.gone(ctx, observed)
 	}
 	if err != nil && op.client.waitErr != nil {
 		return release.Removed{}, op.client.waitErr
@@ -100,7 +107,7 @@ func (c *Client) uninstallBy(ctx context.Context, op *operation, observed releas
 // keyOf is the key of an object as it is in a release.
 func keyOf(object *resource.Info) string {
 	id := idOf(object)
-	return release.Object{Group: id.kind.Group, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name}.Key()
+	return diff.Object{Group: id.kind.Group, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name}.Key()
 }
 
 func unchanged(observed, newest release.Observed) error {
@@ -112,8 +119,8 @@ func unchanged(observed, newest release.Observed) error {
 
 // gone fails when a release is still there: Helm takes an empty list of records
 // for a release that is gone.
-func (c *Client) gone(ctx context.Context, removed release.Observed) error {
-	left, err := c.doubted(ctx, removed.Namespace, removed.Release)
+func (u *uninstaller) gone(ctx context.Context, removed release.Observed) error {
+	left, err := u.records.confirm(ctx, removed.Namespace, removed.Release)
 	if err == nil && left != nil {
 		err = &release.ChangedError{Release: removed.Release, Namespace: removed.Namespace}
 	}
@@ -124,32 +131,32 @@ func (c *Client) gone(ctx context.Context, removed release.Observed) error {
 // objects outside of its namespace, and those of kinds that the cluster no longer knows.
 // With its definition the last object of a kind is gone too; Helm fails there and would
 // never remove the rest. notOwned are objects that stay and are no other release's.
-func (c *Client) removable(ctx context.Context, op *operation, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
+func (o *operation) removable(ctx context.Context, stream string, observed release.Observed, removal release.Removal) (left string, notOwned []string, err error) {
 	parsed, err := manifest.Parse([]byte(stream))
 	if err != nil {
 		return "", nil, err
 	}
-	mapper, err := op.config.RESTClientGetter.ToRESTMapper()
+	mapper, err := o.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return "", nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
 	}
 	parsed, notOwned = within(manifest.Flatten(parsed), mapper, observed.Namespace, removal.Known.TargetNamespace)
-	listed := make([]release.Object, len(parsed))
+	listed := make([]diff.Object, len(parsed))
 	for i, object := range parsed {
 		listed[i] = manifest.Identify(object, observed.Namespace)
 	}
-	there, err := c.liveObjects(ctx, observed, listed)
+	there, err := liveObjects(ctx, o.config.RESTClientGetter, observed, listed)
 	if err != nil {
 		return "", nil, err
 	}
-	op.client.uids = map[objectID]types.UID{}
+	o.client.uids = map[objectID]types.UID{}
 	var going []*unstructured.Unstructured
 	for i, object := range parsed {
 		key, live := listed[i].Key(), there[listed[i].Key()]
 		if removal.Spare[key] || live.held == heldByOther {
 			continue
 		}
-		known, err := op.knows(mapper, object.GroupVersionKind())
+		known, err := o.knows(mapper, object.GroupVersionKind())
 		if err != nil {
 			return "", nil, err
 		}
@@ -166,9 +173,9 @@ func (c *Client) removable(ctx context.Context, op *operation, stream string, ob
 			notOwned = append(notOwned, key)
 			continue
 		}
-		op.client.uids[objectID{kind: object.GroupVersionKind().GroupKind(), namespace: live.namespace, name: object.GetName()}] = live.uid
+		o.client.uids[objectID{kind: object.GroupVersionKind().GroupKind(), namespace: live.namespace, name: object.GetName()}] = live.uid
 		// Helm would leave it for a hook, which nothing in a manifest is.
-		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", helmrelease.HookAnnotation)
+		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", wellknown.Hook)
 		going = append(going, object)
 	}
 	left, err = manifest.Join(going)
@@ -195,27 +202,6 @@ func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namesp
 	return left, outside
 }
 
-// knows says whether the cluster has a kind. That its group does not answer, as
-// when an extension API server is down, proves nothing.
-func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err == nil {
-		return true, nil
-	}
-	if !meta.IsNoMatchError(err) {
-		return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
-	}
-	found, err := o.config.RESTClientGetter.ToDiscoveryClient()
-	if err != nil {
-		return false, fmt.Errorf("making a discovery client: %w", err)
-	}
-	_, err = found.ServerResourcesForGroupVersion(kind.GroupVersion().String())
-	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
-		return false, nil
-	}
-	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
-}
-
 // keptOf reads from an uninstalled release what it asked to be kept.
 func keptOf(gone *helmrelease.UninstallReleaseResponse, namespace string) ([]string, error) {
 	if gone == nil || gone.Release == nil {
@@ -232,33 +218,4 @@ func keptOf(gone *helmrelease.UninstallReleaseResponse, namespace string) ([]str
 		}
 	}
 	return kept, nil
-}
-
-// forget removes the record of a release with its history, oldest first, and
-// touches nothing else. It reads no record, so that a damaged one can go too.
-func (c *Client) forget(ctx context.Context, observed release.Observed) error {
-	secrets, err := c.secrets(observed.Namespace)
-	if err != nil {
-		return err
-	}
-	selector := labels.SelectorFromSet(labels.Set{manifest.LabelOwner: manifest.Owner, labelName: observed.Release}).String()
-	history, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return fmt.Errorf("listing the history of release %s: %w", observed.Release, err)
-	}
-	if len(history.Items) == 0 {
-		return nil
-	}
-	if err := unchanged(observed, newestOf(history.Items)); err != nil {
-		return err
-	}
-	slices.SortFunc(history.Items, func(a, b metav1.PartialObjectMetadata) int {
-		return cmp.Compare(observe(&a).Revision, observe(&b).Revision)
-	})
-	for _, record := range history.Items {
-		if err := secrets.Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("removing the record %s: %w", record.Name, err)
-		}
-	}
-	return nil
 }

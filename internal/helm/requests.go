@@ -18,10 +18,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // requests remembers which requests of one operation about objects came to
@@ -225,19 +225,13 @@ func (k *kubeClient) buildOnce(text []byte, validate, isTarget bool) (kube.Resou
 	return built, err
 }
 
-// renew makes the factory of this and of later operations anew.
-func (c *Client) renew(noted notedGetter) notedFactory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.factory = cmdutil.NewFactory(c.getter)
-	return notedFactory{Factory: c.factory, getter: noted}
-}
-
 // WatchUntilReady waits for a hook. Helm's own cannot be ended before its time; left
 // alone it goes on looking, and writes nothing.
 func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Duration) error {
-	watched := make(chan error, 1)
-	go func() { watched <- k.Client.WatchUntilReady(objects, timeout) }()
+	watched, client := make(chan error, 1), *k.Client // Build can exchange the factory of k when nobody waits any more.
+	go func() {
+		watched <- status.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
+	}()
 	select {
 	case err := <-watched:
 		return err

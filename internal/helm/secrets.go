@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,9 +63,9 @@ func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 }
 
 // learningLookup adds the values of the Secrets that templates look up.
-func (c *Client) learningLookup(masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+func learningLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
-		found, err := c.lookup(ctx, apiVersion, kind, namespace, name)
+		found, err := lookup(ctx, getter, apiVersion, kind, namespace, name)
 		if err == nil {
 			masker.AddSecret(found)
 		}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -33,7 +34,7 @@ func (e *MissingValuesError) Error() string {
 func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions := make(map[target.Reference]string, len(references))
 	for _, reference := range references {
-		object, err := c.valuesObject(ctx, reference)
+		object, err := readValuesObject(ctx, c.connection, reference)
 		if apierrors.IsNotFound(err) {
 			versions[reference] = ""
 			continue
@@ -52,10 +53,10 @@ type valuesObject struct {
 	data    map[string]string
 }
 
-func (c *Client) valuesObject(ctx context.Context, reference target.Reference) (valuesObject, error) {
-	clientset, err := c.factory.KubernetesClientSet()
+func readValuesObject(ctx context.Context, connection *connection, reference target.Reference) (valuesObject, error) {
+	clientset, err := connection.clientset()
 	if err != nil {
-		return valuesObject{}, fmt.Errorf("making a client: %w", err)
+		return valuesObject{}, err
 	}
 	of := func(meta metav1.ObjectMeta, data map[string]string) valuesObject {
 		return valuesObject{version: string(meta.UID) + "/" + meta.ResourceVersion, data: data}
@@ -80,7 +81,7 @@ func (c *Client) valuesObject(ctx context.Context, reference target.Reference) (
 
 // withValuesFrom lays the values that stand on the cluster over those of the
 // deployment (Fleet: internal/helmdeployer/install.go).
-func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Deployment) (target.Deployment, error) {
+func withValuesFrom(ctx context.Context, connection *connection, masker *diff.Masker, d target.Deployment) (target.Deployment, error) {
 	sources := d.ValuesFrom()
 	if len(sources) == 0 {
 		return d, nil
@@ -90,7 +91,7 @@ func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Dep
 	for _, source := range sources {
 		object, known := objects[source.Reference]
 		if !known {
-			found, err := c.valuesObject(ctx, source.Reference)
+			found, err := readValuesObject(ctx, connection, source.Reference)
 			if apierrors.IsNotFound(err) {
 				return d, &MissingValuesError{Source: source}
 			}
@@ -104,7 +105,7 @@ func (c *Client) withValuesFrom(ctx context.Context, op *operation, d target.Dep
 			return d, err
 		}
 		if source.Kind == target.Secret {
-			op.masker.AddValues(laid)
+			masker.AddValues(laid)
 		}
 		values = fleetyaml.MergeValues(values, laid)
 	}

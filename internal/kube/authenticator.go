@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // credentials are what requests are signed with. Those without an expiry hold until a
@@ -128,7 +130,10 @@ func (a *authenticator) begin(by context.Context) {
 	a.running = begun
 	go func() {
 		defer cancel()
-		begun.got, begun.err = a.read(ctx)
+		begun.err = status.Recovering("reading credentials", func() (err error) {
+			begun.got, err = a.read(ctx)
+			return err
+		})()
 		a.finish(begun, errors.Is(ctx.Err(), context.DeadlineExceeded))
 		close(begun.done)
 	}()

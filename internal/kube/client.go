@@ -19,9 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -40,9 +38,7 @@ type Client struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *mapper
 	typed     kubernetes.Interface
-	dynamic   dynamic.Interface
-	metadata  metadata.Interface
-	lists     lists
+	reader    *objectReader
 }
 
 // New makes a client. It reads the kubeconfig files that the connection names
@@ -89,11 +85,8 @@ func newClient(shared *rest.Config) (*Client, error) {
 	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	if client.dynamic, err = dynamic.NewForConfig(shared); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	if client.metadata, err = metadata.NewForConfig(shared); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+	if client.reader, err = newObjectReader(shared); err != nil {
+		return nil, err
 	}
 	return client, nil
 }
@@ -121,7 +114,7 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 	}
 	limited := &rest.Config{
 		Host:      server.String(),
-		Transport: retrying{next: crowd{next: shared, places: make(chan struct{}, inFlight)}},
+		Transport: retrying(crowd{next: shared, places: make(chan struct{}, inFlight)}),
 		UserAgent: config.UserAgent,
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,

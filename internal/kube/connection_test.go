@@ -192,7 +192,7 @@ func TestRestConfig(t *testing.T) {
 			if err := test.connection.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs).load, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -329,7 +329,7 @@ func TestKubeconfigFiles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs).load, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -450,7 +450,7 @@ func TestEnvironment(t *testing.T) {
 				}
 				return
 			}
-			got, err := test.connection.restConfig(loadFiles, &diff.Masker{})
+			got, err := test.connection.restConfig(new(Kubeconfigs).load, &diff.Masker{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // contentOf answers what of an object is compared. What others write on every object
@@ -16,10 +18,10 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 	delete(content, "status")
 	metadata := map[string]any{}
 	if labels := object.GetLabels(); len(labels) > 0 {
-		metadata["labels"] = texts(labels, "app.kubernetes.io/managed-by")
+		metadata["labels"] = texts(labels, wellknown.ManagedBy)
 	}
 	if annotations := object.GetAnnotations(); len(annotations) > 0 {
-		metadata["annotations"] = texts(annotations, holderName, holderNamespace)
+		metadata["annotations"] = texts(annotations, wellknown.ReleaseName, wellknown.ReleaseNamespace)
 	}
 	content["metadata"] = metadata
 	switch kind := object.GroupVersionKind(); {

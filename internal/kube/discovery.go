@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 var _ discovery.AggregatedDiscoveryInterfaceWithContext = discoverer{}
@@ -69,7 +71,8 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	s.begun = true
 	request := first.Clone(s.ctx) //nolint:contextcheck // that of the first ends with its answer
 	request.URL.Path += "s"
-	s.asking.Go(func() {
+	// Without an answer it is asked anew, and an error shows there.
+	s.asking.Go(status.RecoveringTo(func(error) {}, "reading the API groups", func() {
 		response, err := next.RoundTrip(request)
 		if err != nil {
 			return
@@ -81,7 +84,7 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 		}
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		s.response = response
-	})
+	}))
 }
 
 // take answers once what was asked, nil if it has to be asked anew.

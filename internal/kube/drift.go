@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // Inspect looks at the live objects of releases, of all of them together, and says of
@@ -31,7 +32,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wan
 			}
 		}
 	}
-	seen := c.look(ctx, objects, whole)
+	seen := c.reader.look(ctx, objects, whole)
 	for i, of := range releases {
 		if findings[i].Err == nil {
 			findings[i] = judge(of, parts[i], seen)
@@ -206,18 +207,12 @@ func compareOne(finding *release.Finding, p part, live *unstructured.Unstructure
 	return nil
 }
 
-// Annotations by which Helm knows the release that an object belongs to.
-const (
-	holderName      = "meta.helm.sh/release-name"
-	holderNamespace = "meta.helm.sh/release-namespace"
-)
-
 // holderOf names the release that holds an object, if that is another one. An object
 // without a note is the release's, because its manifest says so.
 func holderOf(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
-	name, noted := annotations[holderName]
-	holder := release.Key(annotations[holderNamespace], name)
+	name, noted := annotations[wellknown.ReleaseName]
+	holder := release.Key(annotations[wellknown.ReleaseNamespace], name)
 	if !noted || holder == release.Key(observed.Namespace, observed.Release) {
 		return ""
 	}

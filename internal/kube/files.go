@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 const (
@@ -79,8 +81,12 @@ func readFile(path string, limit int64) ([]byte, error) {
 	read := make(chan result, 1)
 	// Opening a pipe waits for who writes it, and cannot be given up.
 	go func() {
-		content, err := readAll(path, limit)
-		read <- result{content, err}
+		var got result
+		got.err = status.Recovering("reading a file", func() (err error) {
+			got.content, err = readAll(path, limit)
+			return err
+		})()
+		read <- got
 	}()
 	select {
 	case got := <-read:

@@ -17,39 +17,69 @@ type kubeconfigLoader func(paths []string) (*clientcmdapi.Config, error)
 // Kubeconfigs reads each kubeconfig once for all connections that name it: a file with
 // 200 contexts is not parsed 200 times. The zero value is ready for use.
 type Kubeconfigs struct {
-	// read is what is in files, by their paths.
-	read sync.Map
+	mu sync.Mutex
+	// files are by their paths.
+	files map[string]*kubeconfigFiles
+}
+
+// kubeconfigFiles are what one connection names.
+type kubeconfigFiles struct {
+	mu     sync.Mutex
+	config *clientcmdapi.Config // nil until it could be read.
+	// unread is why a pipe could not be read. It gives its content once, so there is no second
+	// try, and nobody else waits for it.
+	unread error
 }
 
 func (k *Kubeconfigs) load(paths []string) (*clientcmdapi.Config, error) {
-	once, _ := k.read.LoadOrStore(strings.Join(paths, "\x00"), sync.OnceValues(func() (*clientcmdapi.Config, error) { return loadFiles(paths) }))
-	read, ok := once.(func() (*clientcmdapi.Config, error))
-	if !ok {
-		return loadFiles(paths)
+	return k.of(paths).load(paths)
+}
+
+func (k *Kubeconfigs) of(paths []string) *kubeconfigFiles {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := strings.Join(paths, "\x00")
+	if k.files == nil {
+		k.files = map[string]*kubeconfigFiles{}
 	}
-	config, err := read()
+	if k.files[key] == nil {
+		k.files[key] = &kubeconfigFiles{}
+	}
+	return k.files[key]
+}
+
+func (f *kubeconfigFiles) load(paths []string) (*clientcmdapi.Config, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.config == nil && f.unread == nil {
+		config, pipe, err := loadFiles(paths)
+		if err != nil && !pipe {
+			return nil, err
+		}
+		f.config, f.unread = config, err
+	}
 	// Picking a context changes its user.
-	return config.DeepCopy(), err
+	return f.config.DeepCopy(), f.unread
 }
 
 // loadFiles reads kubeconfig files. One alone may be a pipe.
-func loadFiles(paths []string) (*clientcmdapi.Config, error) {
+func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err error) {
 	for _, path := range paths {
 		pipe, err := isPipe(path, kubeconfigLimit)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("reading the kubeconfig: %w", &FileError{Setting: "config_path", Path: path, Err: err})
+			return nil, false, fmt.Errorf("reading the kubeconfig: %w", &FileError{Setting: "config_path", Path: path, Err: err})
 		case pipe && len(paths) > 1:
-			return nil, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be put together with other files")}
+			return nil, false, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be put together with other files")}
 		case pipe:
-			return loadPipe(path)
+			config, err = loadPipe(path)
+			return config, true, err
 		}
 	}
-	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
-	if err != nil {
-		return nil, unreadable(strings.Join(paths, ", "))
+	if config, err = (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load(); err != nil {
+		return nil, false, unreadable(strings.Join(paths, ", "))
 	}
-	return config, nil
+	return config, false, nil
 }
 
 // unreadable leaves out the words of the parser, which can quote what it reads.

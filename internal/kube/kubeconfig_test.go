@@ -42,3 +42,45 @@ func TestKubeconfigIsReadOnce(t *testing.T) {
 		t.Errorf("another configuration reads the file that is gone: %v", err)
 	}
 }
+
+// A file that could not be read is read again for the next connection.
+func TestKubeconfigAfterAFailure(t *testing.T) {
+	t.Parallel()
+	const content = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://c:6443'}}]\ncontexts: [{name: one, context: {cluster: c}}]\n"
+	tests := map[string]func(t *testing.T, path string){
+		"not there": func(*testing.T, string) {},
+		"no YAML":   func(t *testing.T, path string) { t.Helper(); write(t, path, "}") },
+		"a folder": func(t *testing.T, path string) {
+			t.Helper()
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "config")
+			spoil(t, path)
+			connection := Connection{ConfigPaths: []string{path}, ConfigContext: "one"}
+			var read Kubeconfigs
+			if _, err := read.Client(connection, nil); err == nil {
+				t.Error("the first connection has a client")
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, content)
+			if _, err := read.Client(connection, nil); err != nil {
+				t.Errorf("the second connection: %v", err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

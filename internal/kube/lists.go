@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // depth is how much of objects is read.
@@ -41,6 +43,7 @@ type lists struct {
 // sharedList is one list, from the moment somebody wants it.
 type sharedList struct {
 	key     sharedKey
+	read    readList
 	wanted  map[string]bool
 	waiting int
 	//nolint:containedctx // it ends when nobody waits for the list any more
@@ -75,7 +78,7 @@ func (l *lists) join(ctx context.Context, key sharedKey, names []string, read re
 	}
 	list := l.next[key]
 	if list == nil {
-		list = &sharedList{key: key, wanted: map[string]bool{}, done: make(chan struct{})}
+		list = &sharedList{key: key, read: read, wanted: map[string]bool{}, done: make(chan struct{})}
 		list.ctx, list.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		l.next[key] = list
 	}
@@ -84,25 +87,30 @@ func (l *lists) join(ctx context.Context, key sharedKey, names []string, read re
 		list.wanted[name] = true
 	}
 	if !l.running[key] {
-		l.begin(key, read)
+		l.begin(key)
 	}
 	return list
 }
 
 // begin reads the next list, and the one that is wanted by then after it.
-func (l *lists) begin(key sharedKey, read readList) {
+func (l *lists) begin(key sharedKey) {
 	list := l.next[key]
 	delete(l.next, key)
 	l.running[key] = true
 	go func() {
-		list.found, list.complete, list.err = read(list.ctx, key, list.wanted)
+		if err := status.Recovering("listing objects", func() error {
+			list.found, list.complete, list.err = list.read(list.ctx, key, list.wanted)
+			return nil
+		})(); err != nil {
+			list.found, list.complete, list.err = nil, false, err
+		}
 		list.cancel()
 		close(list.done)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.running, key)
 		if l.next[key] != nil {
-			l.begin(key, read)
+			l.begin(key)
 		}
 	}()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // shelf is what is there; a reading of it takes a second.
@@ -133,5 +135,40 @@ func TestListsAreGivenUp(t *testing.T) {
 		if took := time.Since(began); took != 0 || len(shared.running) != 0 || len(shared.next) != 0 {
 			t.Errorf("a list that nobody waits for goes on: %v, %v", shared.running, shared.next)
 		}
+	})
+}
+
+// A panic while a list is read is the error of all who wait for it. Who asked for the next list
+// meanwhile is given that one, read as they want it.
+func TestListThatPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			shared  lists
+			readers sync.WaitGroup
+		)
+		begun, end := make(chan struct{}), make(chan struct{})
+		readers.Go(func() {
+			_, _, err := shared.read(t.Context(), sharedKey{}, []string{"a"}, func(context.Context, sharedKey, map[string]bool) (map[string]*unstructured.Unstructured, bool, error) {
+				close(begun)
+				<-end
+				panic("broken")
+			})
+			if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+				t.Errorf("error = %v, want a panic", err)
+			}
+		})
+		<-begun
+		readers.Go(func() {
+			found := func(context.Context, sharedKey, map[string]bool) (map[string]*unstructured.Unstructured, bool, error) {
+				return nil, true, nil
+			}
+			if _, complete, err := shared.read(t.Context(), sharedKey{}, []string{"a"}, found); err != nil || !complete {
+				t.Errorf("the next list: complete %t, %v", complete, err)
+			}
+		})
+		synctest.Wait()
+		close(end)
+		readers.Wait()
 	})
 }

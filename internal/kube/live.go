@@ -12,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// managedByHelm is on every object that Helm has written.
-const (
-	managedLabel  = "app.kubernetes.io/managed-by"
-	managedBy     = "Helm"
-	managedByHelm = managedLabel + "=" + managedBy
-)
+// managedByHelm selects every object that Helm has written.
+const managedByHelm = wellknown.ManagedBy + "=" + wellknown.ManagedByHelm
 
 // group is what one list can answer for.
 type group struct {
@@ -40,14 +42,14 @@ type sight struct {
 // Live reads objects and answers those that are there and those that are not. What
 // could not be read is in neither.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	return sorted(objects, c.look(ctx, objects, whole))
+	return sorted(objects, c.reader.look(ctx, objects, whole))
 }
 
 // Existing is like Live and reads metadata only, of whoever's objects. That a list
 // lacks an object counts here for being absent: it is for creating it, which fails
 // should it be there after all.
 func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	return sorted(objects, c.look(ctx, objects, onlyMetadata))
+	return sorted(objects, c.reader.look(ctx, objects, onlyMetadata))
 }
 
 func sorted(objects []*resource.Info, seen map[*resource.Info]sight) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
@@ -64,11 +66,30 @@ func sorted(objects []*resource.Info, seen map[*resource.Info]sight) (found map[
 	return found, absent
 }
 
+// objectReader reads objects of one cluster by lists and one by one.
+type objectReader struct {
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+	lists    lists
+}
+
+func newObjectReader(config *rest.Config) (*objectReader, error) {
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	ofMetadata, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return &objectReader{dynamic: objects, metadata: ofMetadata}, nil
+}
+
 // look reads objects and says of each what came of it. Where several are of one kind
 // and namespace, one list serves them all; what it lacks is asked for one by one, as
 // only a 404 proves that an object is gone. Once the cluster does not answer it is
 // asked no more.
-func (c *Client) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
+func (r *objectReader) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
 		key := groupOf(object)
@@ -88,7 +109,11 @@ func (c *Client) look(ctx context.Context, objects []*resource.Info, depth depth
 	requests := make(chan struct{}, atOnce)
 	var looking sync.WaitGroup
 	for key, members := range groups {
-		looking.Go(func() { c.lookAt(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) })
+		looking.Go(status.RecoveringTo(func(err error) {
+			for _, member := range members {
+				note(member, sight{err: err})
+			}
+		}, "reading objects", func() { r.lookAt(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) }))
 	}
 	looking.Wait()
 	return seen
@@ -96,11 +121,11 @@ func (c *Client) look(ctx context.Context, objects []*resource.Info, depth depth
 
 // lookAt reads the members of one group. The identity that may neither list a kind
 // nor get one of its objects is not asked to get all others.
-func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, sight)) {
+func (r *objectReader) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, sight)) {
 	var denied bool
 	if len(members) > 1 {
 		requests <- struct{}{}
-		listed, complete, err := c.lists.read(ctx, key, namesOf(members), c.list)
+		listed, complete, err := r.lists.read(ctx, key, namesOf(members), r.list)
 		<-requests
 		denied = apierrors.IsForbidden(err)
 		var lacking []*resource.Info
@@ -114,13 +139,14 @@ func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, reque
 		}
 		members = lacking
 	}
-	get := func(object *resource.Info) sight {
+	get := func(object *resource.Info) (seen sight) {
+		defer status.Recover("reading "+describe(object), &seen.err)
 		requests <- struct{}{}
 		defer func() { <-requests }()
 		if ctx.Err() != nil {
 			return sight{err: context.Cause(ctx)}
 		}
-		got, err := c.get(ctx, object, key.depth)
+		got, err := r.get(ctx, object, key.depth)
 		if isUnreachable(err) {
 			stop(err)
 		}
@@ -142,7 +168,7 @@ func (c *Client) lookAt(ctx context.Context, stop context.CancelCauseFunc, reque
 	}
 	var getting sync.WaitGroup
 	for _, member := range members {
-		getting.Go(func() { note(member, get(member)) })
+		getting.Go(status.RecoveringTo(func(err error) { note(member, sight{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
 	}
 	getting.Wait()
 }
@@ -160,15 +186,15 @@ func namesOf(objects []*resource.Info) []string {
 }
 
 // get reads one object, nil when it does not exist.
-func (c *Client) get(ctx context.Context, object *resource.Info, depth depth) (*unstructured.Unstructured, error) {
+func (r *objectReader) get(ctx context.Context, object *resource.Info, depth depth) (*unstructured.Unstructured, error) {
 	var (
 		got *unstructured.Unstructured
 		err error
 	)
 	if depth == onlyMetadata {
-		got, err = c.getMetadata(ctx, object)
+		got, err = r.getMetadata(ctx, object)
 	} else {
-		got, err = c.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // that it is missing is an answer, not an error
@@ -179,8 +205,8 @@ func (c *Client) get(ctx context.Context, object *resource.Info, depth depth) (*
 	return got, nil
 }
 
-func (c *Client) getMetadata(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
-	got, err := c.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+func (r *objectReader) getMetadata(ctx context.Context, object *resource.Info) (*unstructured.Unstructured, error) {
+	got, err := r.metadata.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -215,14 +241,14 @@ const (
 // example because the identity may get but not list, is read one by one, and an error
 // that counts shows there. It stops when it has found every member: others may have
 // many more objects in the namespace.
-func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
+func (r *objectReader) list(ctx context.Context, key sharedKey, wanted map[string]bool) (listed map[string]*unstructured.Unstructured, complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	listed = make(map[string]*unstructured.Unstructured, len(wanted))
 	options := metav1.ListOptions{LabelSelector: managedByHelm, Limit: int64(min(max(pageSize, len(wanted)), metadataPageSize))}
-	read, last := c.page, pages
+	read, last := r.page, pages
 	if key.depth == onlyMetadata {
-		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, c.metadataPage, metadataPages
+		options, read, last = metav1.ListOptions{Limit: metadataPageSize}, r.metadataPage, metadataPages
 	}
 	for page := 1; ; page++ {
 		items, next, err := read(ctx, key.group, options)
@@ -240,16 +266,16 @@ func (c *Client) list(ctx context.Context, key sharedKey, wanted map[string]bool
 	}
 }
 
-func (c *Client) page(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
-	page, err := c.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+func (r *objectReader) page(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
+	page, err := r.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
 	return page.Items, page.GetContinue(), nil
 }
 
-func (c *Client) metadataPage(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
-	page, err := c.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
+func (r *objectReader) metadataPage(ctx context.Context, of group, options metav1.ListOptions) (items []unstructured.Unstructured, next string, err error) {
+	page, err := r.metadata.Resource(of.resource).Namespace(of.namespace).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,12 +1,11 @@
 package kube
 
 import (
-	"io"
 	"net/http"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
 // retrying repeats requests that can be repeated without changing what they do,
@@ -15,47 +14,9 @@ import (
 // error of the connection, and whatever the server asks to repeat with Retry-After.
 // What creates or deletes is left to the caller, who has to look first at what it came
 // to.
-type retrying struct{ next http.RoundTripper }
-
-// WrappedRoundTripper lets client-go find the transport below.
-func (r retrying) WrappedRoundTripper() http.RoundTripper { return r.next }
-
-func (r retrying) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !isRepeatable(request) {
-		return r.next.RoundTrip(request)
-	}
-	const tries, shortest = 4, 100 * time.Millisecond
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = shortest
-	var (
-		response *http.Response
-		failure  error
-	)
-	_, _ = backoff.Retry(request.Context(), func() (struct{}, error) { //nolint:contextcheck // the request carries it
-		if response != nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			_ = response.Body.Close()
-		}
-		again := request.Clone(request.Context())
-		if request.GetBody != nil {
-			if again.Body, failure = request.GetBody(); failure != nil {
-				return struct{}{}, backoff.Permanent(failure)
-			}
-		}
-		response, failure = r.next.RoundTrip(again) //nolint:bodyclose // the caller closes the last one
-		switch {
-		case failure == nil && isOverburdened(response), isCutOff(request, failure):
-			return struct{}{}, againError{}
-		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(tries))
-	return response, failure
+func retrying(next http.RoundTripper) http.RoundTripper {
+	return retry.Transport{Next: next, Policy: retry.Request(), Repeatable: isRepeatable, Passing: isPassing}
 }
-
-// againError asks for another try. The answer itself is what the caller gets.
-type againError struct{}
-
-func (againError) Error() string { return "again" }
 
 // isRepeatable knows requests that read, and changes that say what they want and
 // not from what.
@@ -68,6 +29,11 @@ func isRepeatable(request *http.Request) bool {
 		return request.GetBody != nil && (kind == "application/merge-patch+json" || kind == "application/strategic-merge-patch+json")
 	}
 	return false
+}
+
+// isPassing says whether an answer, or its absence, can be another one a moment later.
+func isPassing(request *http.Request, response *http.Response, err error) bool {
+	return err == nil && isOverburdened(response) || isCutOff(request, err)
 }
 
 func isOverburdened(response *http.Response) bool {

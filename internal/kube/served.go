@@ -3,14 +3,14 @@ package kube
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
 // definition is a kind that a cluster is to serve.
@@ -67,15 +67,11 @@ func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Uns
 			return err
 		}
 	}
-	const shortest, longest, growth, steps = 50 * time.Millisecond, time.Second, 1.5, 10
 	var last error
-	pauses := wait.Backoff{Duration: shortest, Factor: growth, Cap: longest, Steps: steps}.DelayFunc()
-	if err := pauses.Until(ctx, true, true, func(context.Context) (bool, error) {
+	retry.Until(ctx, retry.Discovery(), func() bool {
 		last = c.served(kinds)
-		return last == nil, nil
-	}); err != nil && last == nil {
-		return context.Cause(ctx)
-	}
+		return last == nil
+	})
 	return last
 }
 

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
 // aim is what is waited for. R says what an object is like that is not as it should be.
@@ -41,22 +42,16 @@ type vigil[R any] struct {
 }
 
 func newVigil[R any](c *Client, objects []*resource.Info, of aim[R]) *vigil[R] {
-	const shortest, longest, tick, lastTick = 100 * time.Millisecond, 2 * time.Second, 2 * time.Second, 10 * time.Second
 	return &vigil[R]{
 		client: c, aim: of, pending: slices.Clone(objects), reasons: map[*resource.Info]R{}, watches: newWatches(c),
-		looks: growing(shortest, longest), ticks: growing(tick, lastTick),
+		looks: pauses{next: retry.Unwatched().Pauses()}, ticks: pauses{next: retry.Watched().Pauses()},
 	}
 }
 
 // pauses says when it is time again.
 type pauses struct {
-	next wait.DelayFunc
+	next func() time.Duration
 	at   time.Time
-}
-
-func growing(from, to time.Duration) pauses {
-	const growth, steps = 1.5, 10
-	return pauses{next: wait.Backoff{Duration: from, Factor: growth, Cap: to, Steps: steps}.DelayFunc()}
 }
 
 func (p *pauses) begin() { p.at = time.Now().Add(p.next()) }
@@ -192,7 +187,7 @@ func (v *vigil[R]) take(heard news) (doubtful []*resource.Info) {
 func (v *vigil[R]) look(ctx context.Context, objects []*resource.Info) {
 	var failure error
 	all := len(objects) == len(v.pending)
-	seen := v.client.look(ctx, objects, whole)
+	seen := v.client.reader.look(ctx, objects, whole)
 	for _, object := range slices.Clone(objects) {
 		reason, done, err := v.aim.judge(object, seen[object])
 		if err != nil {

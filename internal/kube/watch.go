@@ -16,6 +16,9 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // watches are those of one wait, one for each kind and namespace. One that ends is
@@ -71,7 +74,7 @@ func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
 }
 
 //nolint:gochecknoglobals // a constant
-var managed = labels.Set{managedLabel: managedBy}.AsSelector()
+var managed = labels.Set{wellknown.ManagedBy: wellknown.ManagedByHelm}.AsSelector()
 
 // isOld says whether a version is from before what was seen of an object: a watch begins
 // at the oldest of several objects, and tells of the others what was before.
@@ -122,7 +125,8 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 		w.running[key] = cancel
 		w.all.Go(func() {
 			defer cancel()
-			w.tell(watching, news{of: key, ended: true, err: w.follow(watching, key, options, names)})
+			err := status.Recovering("watching objects", func() error { return w.follow(watching, key, options, names) })()
+			w.tell(watching, news{of: key, ended: true, err: err})
 		})
 	}
 }
@@ -183,7 +187,7 @@ func older(a, b string) string {
 func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptions, names map[string]bool) error {
 	anew := options.ResourceVersion == ""
 	if anew {
-		now, err := w.client.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		now, err := w.client.reader.dynamic.Resource(of.resource).Namespace(of.namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,10 @@
 package manifest
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
 
 // Kinds of objects that change what a cluster can do.
 const (
@@ -12,13 +16,6 @@ const (
 
 // ChangesKinds reports whether an object of this kind changes what a cluster can do.
 func ChangesKinds(kind string) bool { return kind == CRDKind || kind == APIServiceKind }
-
-// Annotation and value of objects that Helm leaves where they are when it no longer has them
-// (helm.sh/helm/v3, pkg/kube/resource_policy.go).
-const (
-	resourcePolicy = "helm.sh/resource-policy"
-	keepPolicy     = "keep"
-)
 
 // Annotations are those of an object in a manifest. Null stands for an empty text, as for
 // Helm and API servers; GetAnnotations of the object returns none at all then.
@@ -44,7 +41,7 @@ func KeepCRDs(objects []*unstructured.Unstructured) {
 			continue
 		}
 		annotations := Annotations(object)
-		annotations[resourcePolicy] = keepPolicy
+		annotations[wellknown.ResourcePolicy] = wellknown.KeepPolicy
 		object.SetAnnotations(annotations)
 	}
 }

@@ -8,20 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // Documents returns the objects of a release and then its hooks, each with its content as
 // JSON. namespace is that of the release.
-func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([]release.Document, error) {
-	made := make([]release.Document, 0, len(objects)+len(hooks))
+func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([]diff.Document, error) {
+	made := make([]diff.Document, 0, len(objects)+len(hooks))
 	for i, part := range [][]*unstructured.Unstructured{objects, hooks} {
 		for _, object := range Flatten(part) {
 			content, err := json.Marshal(object.Object)
 			if err != nil {
 				return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
-			made = append(made, release.Document{Object: Identify(object, namespace), Hook: i == 1, Content: string(content)})
+			made = append(made, diff.Document{Object: Identify(object, namespace), Hook: i == 1, Content: string(content)})
 		}
 	}
 	return made, nil
@@ -30,8 +31,8 @@ func Documents(objects, hooks []*unstructured.Unstructured, namespace string) ([
 // List returns the identities of objects with a hash of their content. namespace is
 // that of the release, for namespaced objects without one. Secrets have a hash of digest in
 // place of one of their content.
-func List(objects []*unstructured.Unstructured, namespace, digest string) ([]release.Object, error) {
-	listed := make([]release.Object, 0, len(objects))
+func List(objects []*unstructured.Unstructured, namespace, digest string) ([]diff.Object, error) {
+	listed := make([]diff.Object, 0, len(objects))
 	for _, object := range Flatten(objects) {
 		content, err := json.Marshal(object.Object)
 		if err != nil {
@@ -49,7 +50,7 @@ func List(objects []*unstructured.Unstructured, namespace, digest string) ([]rel
 
 // HideContent replaces the hashes of all objects by one of digest: a value that came out of
 // a Secret can stand in any of them.
-func HideContent(listed []release.Object, digest string) {
+func HideContent(listed []diff.Object, digest string) {
 	for i := range listed {
 		listed[i].Hash = release.ShortHash([]byte(digest))
 	}
@@ -61,9 +62,9 @@ const GeneratedName = "*"
 
 // Identify returns the group, kind, namespace and name of an object, without a hash. namespace
 // is that of the release, for namespaced objects without one.
-func Identify(object *unstructured.Unstructured, namespace string) release.Object {
+func Identify(object *unstructured.Unstructured, namespace string) diff.Object {
 	kind := object.GroupVersionKind().GroupKind()
-	identity := release.Object{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+	identity := diff.Object{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 	if identity.Name == "" {
 		identity.Name = object.GetGenerateName() + GeneratedName
 	}

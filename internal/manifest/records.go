@@ -8,18 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-)
-
-// Labels, types and names of release records, as Helm writes them
-// (helm.sh/helm/v3, pkg/storage/driver/secrets.go, pkg/storage/storage.go).
-const (
-	// LabelOwner is a label of all release records, and Owner its value.
-	LabelOwner = "owner"
-	Owner      = "helm"
-	// RecordPrefix begins the names of the Secrets that are release records.
-	RecordPrefix = "sh.helm.release.v1."
-
-	recordType = "helm.sh/release.v1"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 const (
@@ -76,10 +65,10 @@ func isRecord(kind schema.GroupKind, object *unstructured.Unstructured) bool {
 	switch {
 	case kind != schema.GroupKind{Kind: "Secret"} && kind != schema.GroupKind{Kind: "ConfigMap"}:
 		return false
-	case strings.HasPrefix(object.GetName(), RecordPrefix), strings.HasPrefix(object.GetGenerateName(), RecordPrefix):
+	case strings.HasPrefix(object.GetName(), wellknown.RecordPrefix), strings.HasPrefix(object.GetGenerateName(), wellknown.RecordPrefix):
 		return true
 	}
 	// Not GetLabels, which has none where one of them is null.
-	owner, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "labels", LabelOwner)
-	return owner == Owner || kind.Kind == "Secret" && object.Object["type"] == recordType
+	owner, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "labels", wellknown.RecordOwner)
+	return owner == wellknown.RecordOwnerHelm || kind.Kind == "Secret" && object.Object["type"] == wellknown.RecordType
 }

@@ -2,11 +2,9 @@ package provider_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -26,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
@@ -321,7 +320,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 				s, w := newSite(t, env), newWorkspace(t)
 				w.patience = 4 * time.Minute
 				most := w.weigh(t)
-				packed := zippedEndless(t, answer)
+				zippedAnswer := faulttest.Gzip(endless, strings.Repeat("x", 1<<20), answer>>20, "")
 				server := s.newImpostor(t, 0, func(w http.ResponseWriter, request *http.Request) bool {
 					if !isAnswered(request.URL.Path) {
 						return false
@@ -330,7 +329,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 					// Whoever had enough goes away.
 					if zipped {
 						w.Header().Set("Content-Encoding", "gzip")
-						_, _ = w.Write(packed)
+						_, _ = w.Write(zippedAnswer)
 					} else {
 						_ = writeEndless(w, answer)
 					}
@@ -349,9 +348,11 @@ func TestAttackEndlessAnswers(t *testing.T) {
 	}
 }
 
-// writeEndless begins as an object does, and does not come to its end.
+// endless begins as an object does, and does not come to its end.
+const endless = `{"kind":"Status","apiVersion":"v1","metadata":{},"message":"`
+
 func writeEndless(to io.Writer, size int) error {
-	if _, err := io.WriteString(to, `{"kind":"Status","apiVersion":"v1","metadata":{},"message":"`); err != nil {
+	if _, err := io.WriteString(to, endless); err != nil {
 		return err
 	}
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
@@ -361,16 +362,6 @@ func writeEndless(to io.Writer, size int) error {
 		}
 	}
 	return nil
-}
-
-func zippedEndless(t *testing.T, size int) []byte {
-	t.Helper()
-	var content bytes.Buffer
-	writer := gzip.NewWriter(&content)
-	if err := errors.Join(writeEndless(writer, size), writer.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return content.Bytes()
 }
 
 // A command that prints credentials does not return. The error names its cluster, and the

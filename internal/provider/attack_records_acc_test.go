@@ -1,6 +1,8 @@
 package provider_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
@@ -311,6 +314,37 @@ func TestAttackRecordLosesItsAccount(t *testing.T) {
 	}
 }
 
+// The digest of a record has a key that the state does not know, another one for each
+// revision. A record that lost it is not the one of the state.
+func TestAttackGuessOfARecord(t *testing.T) {
+	t.Parallel()
+	const salt = attackLabel + "content-salt"
+	env := testenv.Shared(t)
+	s, w := newSite(t, env), newWorkspace(t)
+	used := map[string]bool{}
+	for _, value := range []string{"x", "y"} {
+		w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
+		w.apply(t)
+		w.expectEmptyPlan(t)
+		key := s.newestRecord(t, 0, "app").Labels[salt]
+		if key == "" || used[key] {
+			t.Errorf("the key %q is empty or that of another revision", key)
+		}
+		used[key] = true
+		state := w.run(t, "show", "-json")
+		if strings.Contains(state, key) || !strings.Contains(state, `\"content\":\"2:`) {
+			t.Errorf("state has the key, or no digest with a key:\n%s", state)
+		}
+	}
+	s.relabel(t, "app", map[string]string{salt: ""})
+	w.run(t, "apply", "-input=false", "-auto-approve", "-refresh-only")
+	if diff := cmp.Diff(map[string]string{"a/app": "Modified"}, w.states(t)); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	w.apply(t)
+	w.expectEmptyPlan(t)
+}
+
 // The terms of a removal stand in state. What a label of the record says of them is of no
 // effect.
 func TestAttackTermsOnARecord(t *testing.T) {
@@ -384,8 +418,7 @@ func TestAttackRecordBomb(t *testing.T) {
 			}
 			configure("x")
 			w.apply(t)
-			content := forgedRelease("one", s.namespace, strings.Repeat(" ", unpacked))
-			plant(t, s, packed(t, content))
+			plant(t, s, bomb(t, forgedRelease("one", s.namespace, "MANIFEST"), unpacked))
 			var output strings.Builder
 			more := []string{}
 			if name == "of the chosen release name" {
@@ -410,6 +443,18 @@ func TestAttackRecordBomb(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bomb is a release as a record holds it, with so many bytes in place of its manifest.
+func bomb(t *testing.T, recorded map[string]any, size int) []byte {
+	t.Helper()
+	raw, err := json.Marshal(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(string(raw), "MANIFEST")
+	zipped := faulttest.Gzip(before, strings.Repeat(" ", 1<<20), size>>20, after)
+	return []byte(base64.StdEncoding.EncodeToString(zipped))
 }
 
 // An object that the live annotations do not count to the release was taken by somebody

@@ -42,13 +42,15 @@ type planted struct {
 	// parrot refuses every request and repeats its headers, and so does the status line of
 	// what it says as a proxy.
 	parrot *httptest.Server
+	// known is what the parrot has learned elsewhere and repeats.
+	known string
 }
 
 func newPlanted(t *testing.T, env *testenv.Env) *planted {
 	t.Helper()
 	p := &planted{site: newSite(t, env), w: newWorkspace(t), secret: "planted-" + strings.Repeat("x7/+", 3) + "-secret"}
-	p.parrot = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		said := request.Header.Get("Authorization")
+	p.serve(t, func(w http.ResponseWriter, request *http.Request) {
+		said := p.known + request.Header.Get("Authorization")
 		_, encoded, _ := strings.Cut(said, " ")
 		if pair, err := base64.StdEncoding.DecodeString(encoded); err == nil {
 			said += " " + string(pair)
@@ -57,9 +59,15 @@ func newPlanted(t *testing.T, env *testenv.Env) *planted {
 		w.Header().Set("Warning", fmt.Sprintf("299 - %q", said))
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":%q,"errors":[{"code":"DENIED","message":%q}]}`, "I repeat "+said, "I repeat "+said) //nolint:gosec // what the test is about
-	}))
-	t.Cleanup(p.parrot.Close)
+	})
 	return p
+}
+
+// serve puts another server in the place of the parrot.
+func (p *planted) serve(t *testing.T, handle http.HandlerFunc) {
+	t.Helper()
+	p.parrot = httptest.NewTLSServer(handle)
+	t.Cleanup(p.parrot.Close)
 }
 
 func (p *planted) authority() string {
@@ -169,6 +177,7 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			t.Helper()
 			certificate, key := clientKey(t)
 			p.secret = strings.Split(key, "\n")[1]
+			p.known = p.secret
 			return []string{p.variable(key), p.cluster(fmt.Sprintf("client_certificate = %q, client_key = var.planted", certificate)), p.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 		}, "I repeat"},
 		"inline kubeconfig": {func(_ *testing.T, p *planted) []string {
@@ -206,35 +215,62 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			address := strings.Replace(proxy.URL, "http://", "http://me:"+url.QueryEscape(p.secret)+"@", 1)
 			return []string{p.variable(address), p.cluster(`token = "other-token", proxy_url = var.planted`), p.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 		}, "I repeat"},
-		"password for git": {func(_ *testing.T, p *planted) []string {
+		"password for git": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.serve(t, func(w http.ResponseWriter, request *http.Request) {
+				_, password, _ := request.BasicAuth()
+				elsewhere := strings.Replace(p.parrot.URL, "127.0.0.1", "localhost", 1)
+				w.Header().Set("Location", elsewhere+"/I-repeat-"+url.QueryEscape(password))
+				w.WriteHeader(http.StatusFound)
+			})
 			return []string{
 				p.variable(p.secret), p.provider(fmt.Sprintf("  git = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
 				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", p.parrot.URL+"/app"),
 			}
-		}, "/app"},
+		}, "I-repeat"},
 		"key for git": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			git := gittest.New(t, gittest.Options{})
-			_, key := clientKey(t)
-			p.secret = strings.Split(key, "\n")[1]
+			p.secret = strings.Split(git.SSHKey(), "\n")[1]
+			git.RefuseSSH("I repeat " + p.secret)
 			return []string{
-				p.variable(key), p.provider(fmt.Sprintf("  git = { %q = { ssh_private_key = var.planted, known_hosts = %q } }\n", git.SSHURL("app"), git.KnownHosts()), on),
+				p.variable(git.SSHKey()), p.provider(fmt.Sprintf("  git = { %q = { ssh_private_key = var.planted, known_hosts = %q } }\n", git.SSHURL("app"), git.KnownHosts()), on),
 				fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n}\n", git.SSHURL("app")),
 			}
-		}, "Error: "},
-		"password for charts": {func(_ *testing.T, p *planted) []string {
+		}, "I repeat"},
+		"password for charts": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.serve(t, func(w http.ResponseWriter, request *http.Request) {
+				_, password, _ := request.BasicAuth()
+				if !strings.HasSuffix(request.URL.Path, "/index.yaml") {
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  web: [{apiVersion: v2, name: web, version: 1.0.0, urls: [%q]}]\n", p.parrot.URL+"/I-repeat-"+url.QueryEscape(password)+".tgz")
+			})
 			return []string{
 				p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { username = \"me\", password = var.planted, ca_bundle = %q } }\n", p.parrot.URL, p.authority()), on),
 				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, name = \"web\", version = \"1.0.0\" }\n}\n", p.parrot.URL),
 			}
-		}, "fetching"},
-		"token for a registry": {func(_ *testing.T, p *planted) []string {
+		}, "I-repeat"},
+		"token for a registry": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.serve(t, func(w http.ResponseWriter, request *http.Request) {
+				_, token, signed := strings.Cut(request.Header.Get("Authorization"), " ")
+				if !signed {
+					w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", p.parrot.URL))
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+				w.Header().Set("Docker-Content-Digest", "I repeat "+token)
+			})
 			address := strings.Replace(p.parrot.URL, "https://", "oci://", 1)
 			return []string{
 				p.variable(p.secret), p.provider(fmt.Sprintf("  registries = { %q = { token = var.planted, ca_bundle = %q } }\n", address, p.authority()), on),
 				fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  chart = { repo = %q, version = \"1.0.0\" }\n}\n", address+"/web"),
 			}
-		}, "fetching"},
+		}, "I repeat"},
 		"Secret in a manifest": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.namespaced(t, 0)
@@ -253,10 +289,14 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			p.refused(t, "secrets")
 			return p.repository(t, map[string]string{"s.yaml": secretManifest("helm.sh/hook: pre-install", "stringData", "SECRET")})
 		}, "I do not want"},
-		"Secret that is deployed": {func(t *testing.T, p *planted) []string {
+		"Secret in a diff": {func(t *testing.T, p *planted) []string {
 			t.Helper()
-			return p.repository(t, map[string]string{"s.yaml": secretManifest("", "stringData", "SECRET")})
-		}, "Apply complete"},
+			p.w.configure(t, p.repository(t, map[string]string{"s.yaml": secretManifest("", "stringData", "before")})...)
+			p.w.apply(t)
+			configuration := p.repository(t, map[string]string{"s.yaml": secretManifest("", "stringData", "SECRET")})
+			configuration[2] = target("diff = \"rendered\"", "fleet_gitrepo.one.bundles")
+			return configuration
+		}, "(sensitive value)"},
 		"valuesFrom": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.namespaced(t, 0)
@@ -270,6 +310,14 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			p.secretObject(t, "values", "word: "+p.secret)
 			return p.repository(t, valuesFrom(`data: {key: {{ fail (printf "I repeat %s" .Values.word) }}}`))
 		}, "I repeat"},
+		"worker that ends": {func(t *testing.T, p *planted) []string {
+			t.Helper()
+			p.namespaced(t, 0)
+			p.secretObject(t, "values", "word: "+p.secret)
+			files := valuesFrom(`data: {key: {{ include "again" .Values.word }}}`)
+			files["chart/templates/_again.tpl"] = `{{ define "again" }}{{ repeat 90000000 . }}{{ include "again" . }}{{ end }}`
+			return p.repository(t, files)
+		}, "it takes more than"},
 		"live Secret": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.w.configure(t, p.repository(t, map[string]string{"s.yaml": secretManifest("", "stringData", "before")})...)

@@ -11,44 +11,59 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
+// bundleModel is what the provider itself acts on. The options are those of a fleet.yaml,
+// whatever they are.
 type bundleModel struct {
-	Name      types.String `tfsdk:"name"`
-	Chart     types.Object `tfsdk:"chart"`
-	Git       types.Object `tfsdk:"git"`
-	Directory types.String `tfsdk:"directory"`
-	Files     types.Map    `tfsdk:"files"`
+	Name                types.String
+	Chart               types.Object
+	Git                 types.Object
+	Directory           types.String
+	Files               types.Map
+	HelmIgnore          types.Bool
+	ForceSyncGeneration types.Int64
+	Digest              types.String
+	Bundles             types.Map
 
-	Labels                  types.Map    `tfsdk:"labels"`
-	Annotations             types.Map    `tfsdk:"annotations"`
-	Paused                  types.Bool   `tfsdk:"paused"`
-	DependsOnBundles        types.List   `tfsdk:"depends_on_bundles"`
-	RolloutStrategy         types.Object `tfsdk:"rollout_strategy"`
-	TargetCustomizations    types.List   `tfsdk:"target_customizations"`
-	TargetCustomizationMode types.String `tfsdk:"target_customization_mode"`
-	OverrideTargets         types.List   `tfsdk:"override_targets"`
+	// options are the attributes that are called as in a fleet.yaml.
+	options map[string]attr.Value
+}
 
-	DefaultNamespace     types.String `tfsdk:"default_namespace"`
-	Namespace            types.String `tfsdk:"namespace"`
-	NamespaceLabels      types.Map    `tfsdk:"namespace_labels"`
-	NamespaceAnnotations types.Map    `tfsdk:"namespace_annotations"`
-	CreateNamespace      types.Bool   `tfsdk:"create_namespace"`
-	Helm                 types.Object `tfsdk:"helm"`
-	Kustomize            types.Object `tfsdk:"kustomize"`
-	YAML                 types.Object `tfsdk:"yaml"`
-	Diff                 types.Object `tfsdk:"diff"`
-	Ignore               types.Object `tfsdk:"ignore"`
-	CorrectDrift         types.Object `tfsdk:"correct_drift"`
-	ServiceAccount       types.String `tfsdk:"service_account"`
-	ForceSyncGeneration  types.Int64  `tfsdk:"force_sync_generation"`
-	KeepResources        types.Bool   `tfsdk:"keep_resources"`
-	DeleteNamespace      types.Bool   `tfsdk:"delete_namespace"`
-	DeleteCRDResources   types.Bool   `tfsdk:"delete_crd_resources"`
+func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Diagnostics) {
+	var object types.Object
+	diags.Append(from.Get(ctx, &object)...)
+	options := object.Attributes()
+	*m = bundleModel{ForceSyncGeneration: attribute[types.Int64](options, "force_sync_generation"), options: options}
+	take(options, "name", &m.Name)
+	take(options, "chart", &m.Chart)
+	take(options, "git", &m.Git)
+	take(options, "directory", &m.Directory)
+	take(options, "files", &m.Files)
+	take(options, "helm_ignore", &m.HelmIgnore)
+	take(options, "digest", &m.Digest)
+	take(options, "bundles", &m.Bundles)
+}
 
-	Digest  types.String `tfsdk:"digest"`
-	Bundles types.Map    `tfsdk:"bundles"`
+// write writes the computed attributes; all others stay as they are.
+func (m *bundleModel) write(ctx context.Context, to modelWriter, diags *diag.Diagnostics) {
+	diags.Append(to.SetAttribute(ctx, path.Root("digest"), m.Digest)...)
+	diags.Append(to.SetAttribute(ctx, path.Root("bundles"), m.Bundles)...)
+}
+
+// attribute returns an attribute, null if it is of another type.
+func attribute[T attr.Value](of map[string]attr.Value, name string) T {
+	value, _ := of[name].(T)
+	return value
+}
+
+// take moves an attribute.
+func take[T attr.Value](from map[string]attr.Value, name string, to *T) {
+	*to = attribute[T](from, name)
+	delete(from, name)
 }
 
 type chartModel struct {
@@ -58,147 +73,108 @@ type chartModel struct {
 }
 
 type bundleGitModel struct {
-	Repo     types.String `tfsdk:"repo"`
-	Revision types.String `tfsdk:"revision"`
-	Path     types.String `tfsdk:"path"`
-}
-
-// options are the attributes that are called as in a fleet.yaml.
-func (m *bundleModel) options() map[string]attr.Value {
-	return map[string]attr.Value{
-		"labels":                    m.Labels,
-		"annotations":               m.Annotations,
-		"paused":                    m.Paused,
-		"depends_on_bundles":        m.DependsOnBundles,
-		"rollout_strategy":          m.RolloutStrategy,
-		"target_customizations":     m.TargetCustomizations,
-		"target_customization_mode": m.TargetCustomizationMode,
-		"override_targets":          m.OverrideTargets,
-		"default_namespace":         m.DefaultNamespace,
-		"namespace":                 m.Namespace,
-		"namespace_labels":          m.NamespaceLabels,
-		"namespace_annotations":     m.NamespaceAnnotations,
-		"create_namespace":          m.CreateNamespace,
-		"helm":                      m.Helm,
-		"kustomize":                 m.Kustomize,
-		"yaml":                      m.YAML,
-		"diff":                      m.Diff,
-		"ignore":                    m.Ignore,
-		"correct_drift":             m.CorrectDrift,
-		"service_account":           m.ServiceAccount,
-		"force_sync_generation":     m.ForceSyncGeneration,
-		"keep_resources":            m.KeepResources,
-		"delete_namespace":          m.DeleteNamespace,
-		"delete_crd_resources":      m.DeleteCRDResources,
-	}
-}
-
-// known says whether everything a plan needs is known.
-func (m *bundleModel) known(ctx context.Context) bool {
-	values := slices.Collect(maps.Values(m.options()))
-	return !anyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files)...)
+	Repo       types.String `tfsdk:"repo"`
+	Revision   types.String `tfsdk:"revision"`
+	Path       types.String `tfsdk:"path"`
+	Submodules types.Bool   `tfsdk:"submodules"`
 }
 
 func (m *bundleModel) gitModel(ctx context.Context, diags *diag.Diagnostics) bundleGitModel {
 	var model bundleGitModel
 	if !m.Git.IsNull() && !m.Git.IsUnknown() {
-		diags.Append(as(ctx, m.Git, &model)...)
+		diags.Append(framework.As(ctx, m.Git, &model)...)
 	}
 	return model
 }
 
-func (m *bundleModel) checkout(ctx context.Context, diags *diag.Diagnostics) checkout {
+func (m *bundleModel) git(ctx context.Context, diags *diag.Diagnostics) source.GitSource {
 	model := m.gitModel(ctx, diags)
-	return checkout{repo: model.Repo.ValueString(), ref: source.Ref{Revision: model.Revision.ValueString()}}
+	return source.GitSource{
+		Repo: model.Repo.ValueString(), Ref: source.Ref{Revision: model.Revision.ValueString()},
+		Submodules: model.Submodules.IsNull() || model.Submodules.ValueBool(),
+	}
 }
 
-// generation leaves Terraform. prior is what the state holds.
-func (m *bundleModel) generation(ctx context.Context, prior bundleModel, diags *diag.Diagnostics) generation {
-	options, err := definition(m.options())
-	if err != nil {
-		diags.AddError("Invalid options of bundle "+m.Name.ValueString(), sentence(err))
+func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) (name string, git source.GitSource) {
+	return m.Name.ValueString(), m.git(ctx, diags)
+}
+
+func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
+	values := slices.Collect(maps.Values(m.options))
+	if framework.AnyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files, m.HelmIgnore)...) {
+		return nil
 	}
-	g := generation{
-		name:     m.Name.ValueString(),
-		checkout: m.checkout(ctx, diags),
-		spec: source.Spec{
+	options, err := definition(m.options)
+	if err != nil {
+		addMessages(diags, report.Failed("Invalid options of bundle "+m.Name.ValueString(), err))
+	}
+	r := &request{name: m.Name.ValueString(), Request: source.Request{
+		Git: m.git(ctx, diags),
+		Spec: source.Spec{
 			Directory:  m.Directory.ValueString(),
-			Files:      stringMapOf(ctx, m.Files, diags),
+			Files:      framework.StringMap(ctx, m.Files, diags),
 			Path:       m.gitModel(ctx, diags).Path.ValueString(),
+			HelmIgnore: m.HelmIgnore.IsNull() || m.HelmIgnore.ValueBool(),
 			Definition: &source.Definition{Name: m.Name.ValueString(), Options: options},
 		},
-		anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
-	}
+		Anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
+	}}
 	switch {
 	case !m.Chart.IsNull():
-		g.at = path.Root("chart")
-		g.spec.Files = map[string]string{} // The chart is all there is.
-		g.spec.Definition.Options.Helm = m.withChart(ctx, options.Helm, diags)
+		r.at = "chart"
+		r.Spec.Files = map[string]string{} // The chart is all there is.
+		r.Spec.Definition.Options.Helm = m.withChart(ctx, options.Helm, diags)
 	case !m.Git.IsNull():
-		g.at = path.Root("git")
+		r.at = "git"
 	case !m.Directory.IsNull():
-		g.at = path.Root("directory")
+		r.at = "directory"
 	default:
-		g.at = path.Root("files")
+		r.at = "files"
 	}
 	if prior.Directory.Equal(m.Directory) && prior.Git.Equal(m.Git) {
-		g.prior = elementsOf(prior.Bundles)
-		g.known = g.prior
+		r.Prior = elementsOf(prior.Bundles)
+		r.Known = r.Prior
 	}
-	return g
+	return r
 }
 
 // withChart says in Fleet's options which chart the bundle is made of.
 func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags *diag.Diagnostics) *fleetyaml.Helm {
 	var chart chartModel
-	diags.Append(as(ctx, m.Chart, &chart)...)
+	diags.Append(framework.As(ctx, m.Chart, &chart)...)
 	if helm == nil {
 		helm = &fleetyaml.Helm{}
 	}
 	if helm.Chart != "" || helm.Repo != "" || helm.Version != "" {
-		diags.AddAttributeError(path.Root("helm"), "Two charts for bundle "+m.Name.ValueString(),
-			"The attribute chart says which chart is meant. Remove helm.chart, helm.repo and helm.version.")
+		addMessages(diags, report.TwoCharts(m.Name.ValueString()))
 	}
 	helm.Repo, helm.Chart, helm.Version = chart.Repo.ValueString(), chart.Name.ValueString(), chart.Version.ValueString()
 	return helm
 }
 
-// planBundle fills in the computed attributes of a plan. stored is the commit
-// that Read found, "" if it found none.
-func (f *fleet) planBundle(ctx context.Context, plan *bundleModel, prior bundleModel, stored string, diags *diag.Diagnostics) {
-	g := plan.generation(ctx, prior, diags)
-	if diags.HasError() {
+// setPlanned knows the name of the bundle, which is its key, if nothing else.
+func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
+	if planned != nil {
+		m.Bundles, m.Digest = bundlesOf(planned.Elements), types.StringValue(planned.Elements[m.Name.ValueString()].Digest)
 		return
 	}
-	made := f.plan(ctx, g, stored, diags)
-	if !diags.HasError() && !made.unknown {
-		plan.enter(made.bundles)
-	}
-}
-
-// settleBundle makes everything known that a plan left open, and answers the
-// commit it was made of.
-func (f *fleet) settleBundle(ctx context.Context, plan *bundleModel, prior bundleModel, stored string, diags *diag.Diagnostics) string {
-	g := plan.generation(ctx, prior, diags)
-	if diags.HasError() {
-		return ""
-	}
-	bundles, commit := f.settle(ctx, g, plan.Bundles, stored, diags)
-	if !diags.HasError() {
-		plan.enter(bundles)
-	}
-	return commit
-}
-
-// leaveOpen is for a bundle whose content is not known yet. Its name is its key.
-func (m *bundleModel) leaveOpen() {
 	m.Digest, m.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
 	if !m.Name.IsUnknown() {
 		m.Bundles = types.MapValueMust(bundleObjectType(), map[string]attr.Value{m.Name.ValueString(): types.ObjectUnknown(bundleTypes())})
 	}
 }
 
-func (m *bundleModel) enter(bundles types.Map) {
-	m.Bundles = bundles
-	m.Digest = elementsOf(bundles)[m.Name.ValueString()].Digest
+func (m *bundleModel) settle(ctx context.Context, f *fleet, r request, stored string, diags *diag.Diagnostics) string {
+	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
+		return ""
+	}
+	bundles, commit := f.settle(ctx, r, m.Bundles, stored, diags)
+	if diags.HasError() {
+		return ""
+	}
+	m.Bundles, m.Digest = bundles, types.StringValue(elementsOf(bundles)[r.name].Digest)
+	if commit == stored || r.Git.None() || r.Git.Fixed() != "" {
+		return ""
+	}
+	return commit
 }

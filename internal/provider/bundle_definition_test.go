@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
 func texts(of map[string]string) types.Map {
@@ -34,7 +35,9 @@ func list(t *testing.T, items ...attr.Value) types.List {
 	return types.ListValueMust(items[0].Type(t.Context()), items)
 }
 
-func yamlText(text string) yamlValue { return yamlValue{StringValue: basetypes.NewStringValue(text)} }
+func yamlText(text string) framework.YAMLValue {
+	return framework.YAMLValue{StringValue: basetypes.NewStringValue(text)}
+}
 
 func TestDefinition(t *testing.T) {
 	t.Parallel()

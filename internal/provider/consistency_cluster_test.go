@@ -101,6 +101,11 @@ func (g *ground) manifest(ctx context.Context, namespace, name string) ([]*unstr
 	if err != nil {
 		return nil, err
 	}
+	return objectsOf(text)
+}
+
+// objectsOf are the objects of a manifest, with lists taken apart.
+func objectsOf(text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n---") {
 		asJSON, err := yaml.YAMLToJSON([]byte(document + "\n"))

@@ -38,7 +38,7 @@ type consistencyRow struct {
 	// can know, nor do all of their objects get ready here.
 	foreign bool
 	// dead says that the row goes no further, refused why a foreign chart cannot be
-	// deployed, and wrong what is not as it should be.
+	// planned, and wrong what is not as it should be.
 	dead    bool
 	refused string
 	wrong   []string
@@ -154,9 +154,8 @@ func corpus(t *testing.T, folder string) []*consistencyRow {
 			}
 			row.settle(t)
 		case strings.HasSuffix(entry.Name(), ".tgz") || hasChart(dir):
-			// Any chart has a change in common with all others.
 			row.foreign = true
-			row.Steps = []consistencyStep{{Chart: "."}, {Chart: ".", Bundle: map[string]any{"force_sync_generation": 1}}}
+			row.Steps = []consistencyStep{{Chart: "."}, {Chart: ".", Values: row.changedValue(t), Bundle: map[string]any{"force_sync_generation": 1}}}
 		default:
 			continue
 		}
@@ -166,6 +165,57 @@ func corpus(t *testing.T, folder string) []*consistencyRow {
 		t.Fatalf("there is no chart in %s", folder)
 	}
 	return rows
+}
+
+// changedValue is a value of a foreign chart that is another one than its values.yaml says, nil
+// if it has none with a known meaning.
+func (r *consistencyRow) changedValue(t *testing.T) json.RawMessage {
+	t.Helper()
+	dir := t.TempDir()
+	r.Steps = []consistencyStep{{Chart: "."}}
+	if err := r.writeChart(0, dir); err != nil {
+		t.Fatalf("%s: %v", r.name, err)
+	}
+	var values map[string]any
+	content, err := os.ReadFile(filepath.Join(dir, "values.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(content, &values)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%s: reading values.yaml: %v", r.name, err)
+	}
+	other := otherValue(values)
+	if other == nil {
+		return nil
+	}
+	changed, err := json.Marshal(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+// otherValue changes what nearly every chart puts into its objects.
+func otherValue(values map[string]any) map[string]any {
+	for _, key := range []string{"podAnnotations", "commonAnnotations", "commonLabels", "podLabels", "annotations"} {
+		if known, isMap := values[key].(map[string]any); isMap || values[key] == nil && hasKey(values, key) {
+			changed := maps.Clone(known)
+			if changed == nil {
+				changed = map[string]any{}
+			}
+			changed["consistency.example.com/step"] = "two"
+			return map[string]any{key: changed}
+		}
+	}
+	if replicas, isNumber := values["replicaCount"].(float64); isNumber {
+		return map[string]any{"replicaCount": replicas + 1}
+	}
+	return nil
+}
+
+func hasKey(values map[string]any, key string) bool {
+	_, there := values[key]
+	return there
 }
 
 func hasChart(dir string) bool {

@@ -262,7 +262,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	w.expectEmptyPlan(t)
 
 	configure("diff = { compare_patches = [{ kind = \"ConfigMap\", json_pointers = [\"data\"] }] }")
-	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "Nothing was changed")
+	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "No deployment of this target was begun")
 }
 
 // Only release records are compared, with no right to see objects; and a kind that is

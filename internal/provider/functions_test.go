@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"math/big"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
 // run calls a function as Terraform does.
@@ -21,7 +24,7 @@ func run(t *testing.T, f function.Function, want attr.Value, arguments ...attr.V
 // object is an HCL object.
 func object(t *testing.T, value map[string]any) attr.Value {
 	t.Helper()
-	return types.DynamicValue(valueOf(t.Context(), value))
+	return types.DynamicValue(framework.Value(t.Context(), value))
 }
 
 func TestReleaseNameFunction(t *testing.T) {
@@ -77,7 +80,7 @@ func TestMergeValuesFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, plainErr := freeform(got)
+	free, plainErr := framework.Conversion{}.Plain(got)
 	want := map[string]any{"image": map[string]any{"tag": "2", "pull": true}, "list": []any{int64(3)}, "none": nil}
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("merge_values (-want +got), %v:\n%s", plainErr, diff)
@@ -93,13 +96,56 @@ func TestParseFleetYAMLFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, plainErr := freeform(got)
+	free, plainErr := framework.Conversion{}.Plain(got)
 	want := map[string]any{"defaultNamespace": "web", "helm": map[string]any{"values": map[string]any{"replicas": int64(2)}}}
 	if diff := cmp.Diff(want, free); diff != "" || plainErr != nil {
 		t.Errorf("parse_fleet_yaml (-want +got), %v:\n%s", plainErr, diff)
+	}
+	// An integer is exact. Those in values are what charts get: floating point, as in Fleet.
+	got, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("forceSyncGeneration: 9007199254740993\nhelm: {values: {large: 9007199254740993, small: 0.1}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]attr.Value{
+		"forceSyncGeneration": number(t, "9007199254740993"), "large": number(t, "9007199254740992"), "small": number(t, "0.1"),
+	} {
+		if found := field(t, got, text); !found.Equal(want) {
+			t.Errorf("%s = %s, want %s", text, found, want)
+		}
 	}
 	_, err = run(t, newParseFleetYAMLFunction(), types.DynamicUnknown(), types.StringValue("a: 1\nb: 2\n"))
 	if err == nil || !strings.Contains(err.Error(), "fleet.yaml:1:1") && !strings.Contains(err.Error(), "Fleet.yaml:1:1") {
 		t.Errorf("parse_fleet_yaml: %v", err)
 	}
+}
+
+// number is one as Terraform reads it.
+func number(t *testing.T, text string) attr.Value {
+	t.Helper()
+	value, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types.NumberValue(value)
+}
+
+// field finds the first field of a name at any depth of objects, nil if there is none.
+func field(t *testing.T, in attr.Value, name string) attr.Value {
+	t.Helper()
+	if dynamic, ok := in.(types.Dynamic); ok {
+		in = dynamic.UnderlyingValue()
+	}
+	object, ok := in.(types.Object)
+	if !ok {
+		return nil
+	}
+	if found, ok := object.Attributes()[name]; ok {
+		return found
+	}
+	for _, below := range object.Attributes() {
+		if found := field(t, below, name); found != nil {
+			return found
+		}
+	}
+	return nil
 }

@@ -5,10 +5,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -22,6 +23,7 @@ type gitRepoModel struct {
 	BundlePaths         types.List   `tfsdk:"bundle_paths"`
 	Submodules          types.Bool   `tfsdk:"submodules"`
 	Strict              types.Bool   `tfsdk:"strict"`
+	HelmIgnore          types.Bool   `tfsdk:"helm_ignore"`
 	TargetNamespace     types.String `tfsdk:"target_namespace"`
 	ServiceAccount      types.String `tfsdk:"service_account"`
 	Labels              types.Map    `tfsdk:"labels"`
@@ -33,6 +35,9 @@ type gitRepoModel struct {
 	ForceSyncGeneration types.Int64  `tfsdk:"force_sync_generation"`
 	Commit              types.String `tfsdk:"commit"`
 	Bundles             types.Map    `tfsdk:"bundles"`
+
+	// hold keeps bundles that cannot be made as they are.
+	hold bool
 }
 
 type bundlePathModel struct {
@@ -41,56 +46,59 @@ type bundlePathModel struct {
 }
 
 // known says whether everything a plan needs is known.
-func (m gitRepoModel) known(ctx context.Context) bool {
-	return !anyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
-		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.ForceSyncGeneration)
+func (m *gitRepoModel) known(ctx context.Context) bool {
+	return !framework.AnyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
+		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.HelmIgnore, m.ForceSyncGeneration)
 }
 
-func (m gitRepoModel) checkout() checkout {
-	return checkout{
-		repo:       m.Repo.ValueString(),
-		submodules: m.Submodules.ValueBool(),
-		ref:        source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()},
+func (m *gitRepoModel) git() source.GitSource {
+	return source.GitSource{
+		Repo:       m.Repo.ValueString(),
+		Submodules: m.Submodules.IsNull() || m.Submodules.ValueBool(),
+		Ref:        source.Ref{Branch: m.Branch.ValueString(), Revision: m.Revision.ValueString()},
 	}
 }
 
-// generation leaves Terraform. prior is what the state holds.
-func (m gitRepoModel) generation(ctx context.Context, prior gitRepoModel, diags *diag.Diagnostics) generation {
-	g := generation{
-		name:     m.Name.ValueString(),
-		checkout: m.checkout(),
-		at:       path.Root("repo"),
-		spec: source.Spec{
+// requestOf leaves Terraform. prior is what the state has.
+func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags *diag.Diagnostics) request {
+	r := request{name: m.Name.ValueString(), at: "repo", Request: source.Request{
+		Git: m.git(),
+		Spec: source.Spec{
 			Directory:        m.Directory.ValueString(),
 			HelmRepoURLRegex: m.HelmRepoURLRegex.ValueString(),
+			HelmIgnore:       m.HelmIgnore.IsNull() || m.HelmIgnore.ValueBool(),
 			Read: &bundle.ReadOptions{
 				RepoName:    m.Name.ValueString(),
-				Paths:       stringsOf(ctx, m.Paths, diags),
+				Paths:       framework.Strings(ctx, m.Paths, diags),
 				BundlePaths: bundlePathsOf(ctx, m.BundlePaths, diags),
 				Strict:      m.Strict.IsNull() || m.Strict.ValueBool(),
 				Overlay:     m.overlay(ctx, diags),
+				Hold:        m.hold,
 			},
 		},
-		anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
-	}
+		Anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
+	}}
 	if m.Repo.IsNull() {
-		g.at = path.Root("directory")
+		r.at = "directory"
 	}
 	if prior.Repo.Equal(m.Repo) && prior.Directory.Equal(m.Directory) {
-		g.known = elementsOf(prior.Bundles)
+		r.Known = elementsOf(prior.Bundles)
+	}
+	if m.hold {
+		r.Held = elementsOf(prior.Bundles)
 	}
 	// What another branch was made from may be gone with it.
-	if prior.checkout() == m.checkout() {
-		g.prior = g.known
+	if prior.git() == m.git() {
+		r.Prior = r.Known
 	}
-	return g
+	return r
 }
 
-func (m gitRepoModel) overlay(ctx context.Context, diags *diag.Diagnostics) bundle.Overlay {
+func (m *gitRepoModel) overlay(ctx context.Context, diags *diag.Diagnostics) bundle.Overlay {
 	laid := bundle.Overlay{
 		TargetNamespace:     m.TargetNamespace.ValueString(),
 		ServiceAccount:      m.ServiceAccount.ValueString(),
-		Labels:              stringMapOf(ctx, m.Labels, diags),
+		Labels:              framework.StringMap(ctx, m.Labels, diags),
 		Paused:              m.Paused.ValueBool(),
 		KeepResources:       m.KeepResources.ValueBool(),
 		DeleteNamespace:     m.DeleteNamespace.ValueBool(),
@@ -99,7 +107,7 @@ func (m gitRepoModel) overlay(ctx context.Context, diags *diag.Diagnostics) bund
 	if !m.CorrectDrift.IsNull() {
 		options, err := definition(map[string]attr.Value{"correct_drift": m.CorrectDrift})
 		if err != nil {
-			diags.AddAttributeError(path.Root("correct_drift"), "Invalid options", sentence(err))
+			addMessages(diags, report.InvalidSetting("correct_drift", "Invalid options", err))
 		}
 		laid.CorrectDrift = options.CorrectDrift
 	}
@@ -110,42 +118,28 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 	var paths []bundle.Base
 	for _, value := range list.Elements() {
 		var model bundlePathModel
-		diags.Append(as(ctx, value, &model)...)
+		diags.Append(framework.As(ctx, value, &model)...)
 		paths = append(paths, bundle.Base{Base: model.Base.ValueString(), Options: model.Options.ValueString()})
 	}
 	return paths
 }
 
-// planGitRepo fills in the computed attributes of a plan. stored is the head of
-// the branch that Read found, "" if it found none.
-func (f *fleet) planGitRepo(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, stored string, diags *diag.Diagnostics) {
-	made := f.plan(ctx, plan.generation(ctx, prior, diags), stored, diags)
-	if diags.HasError() || made.unknown {
-		return
-	}
-	plan.Bundles = made.bundles
-	switch {
-	case plan.Repo.IsNull():
-		plan.Commit = types.StringNull()
-	case !made.changed && plan.checkout() == prior.checkout():
-		plan.Commit = prior.Commit
-	case made.pinned:
-		plan.Commit = types.StringValue(made.commit)
-	}
-}
-
-// settleGitRepo makes everything known that a plan left open. What the plan knew
-// stays as it was planned.
-func (f *fleet) settleGitRepo(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, diags *diag.Diagnostics) {
-	bundles, commit := f.settle(ctx, plan.generation(ctx, prior, diags), plan.Bundles, plan.Commit.ValueString(), diags)
+// settle makes everything known that a plan left open. What the plan knew stays as it was
+// planned. It returns the commit of a branch that was followed.
+func (m *gitRepoModel) settle(ctx context.Context, f *fleet, r request, _ string, diags *diag.Diagnostics) string {
+	follows := m.Commit.IsUnknown()
+	bundles, commit := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
 	if diags.HasError() {
-		return
+		return ""
 	}
-	plan.Bundles = bundles
-	if plan.Commit.IsUnknown() {
-		plan.Commit = types.StringValue(commit)
+	m.Bundles = bundles
+	if m.Repo.IsNull() {
+		m.Commit = types.StringNull()
+		return ""
 	}
-	if plan.Repo.IsNull() {
-		plan.Commit = types.StringNull()
+	if !follows {
+		return ""
 	}
+	m.Commit = types.StringValue(commit)
+	return commit
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
 var (
@@ -20,11 +23,12 @@ var (
 
 // gitRepoResource makes bundles of a git repository. It touches no cluster.
 type gitRepoResource struct {
-	named
-	configured
+	bundlesResource[gitRepoResourceModel, *gitRepoResourceModel]
 }
 
-func newGitRepoResource() resource.Resource { return &gitRepoResource{named: named{"gitrepo"}} }
+func newGitRepoResource() resource.Resource {
+	return &gitRepoResource{bundlesResource[gitRepoResourceModel, *gitRepoResourceModel]{ResourceName: "gitrepo"}}
+}
 
 func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -32,16 +36,63 @@ func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 			"No cluster is touched: hand `bundles` to a `fleet_cluster_target`.",
 		Attributes: gitRepoAttributes(),
 	}
+	resp.Schema.Attributes["on_error"] = onErrorAttribute("What a plan does when a bundle cannot be made: its fleet.yaml is wrong, a file is missing, or its chart cannot be fetched. `stop` (default): the plan fails. " +
+		"`hold`: the bundle stays as it was made last, and the plan warns of it with the cause. A new one is left out. No bundle is removed while another cannot be made. " +
+		"A `fleet_gitrepo` that is created or replaced always stops, as it has nothing to hold. " +
+		"A target that reads the bundle needs `on_error = \"hold\"`, too, where the former content is gone, as with `directory`.")
+}
+
+// gitRepoResourceModel is that of the resource. The data source has no state in which a
+// bundle could be held.
+type gitRepoResourceModel struct {
+	gitRepoModel
+
+	OnError types.String `tfsdk:"on_error"`
+}
+
+func (m *gitRepoResourceModel) read(ctx context.Context, from modelReader, diags *diag.Diagnostics) {
+	diags.Append(from.Get(ctx, m)...)
+}
+
+func (m *gitRepoResourceModel) write(ctx context.Context, to modelWriter, diags *diag.Diagnostics) {
+	diags.Append(to.Set(ctx, m)...)
+}
+
+func (m *gitRepoResourceModel) follows(context.Context, *diag.Diagnostics) (name string, git source.GitSource) {
+	return m.Name.ValueString(), m.git()
+}
+
+// request holds no bundles for a create, which has none to hold: to leave one out could remove
+// what a replaced resource has made.
+func (m *gitRepoResourceModel) request(ctx context.Context, prior *gitRepoResourceModel, creates bool, diags *diag.Diagnostics) *request {
+	if !m.known(ctx) || m.OnError.IsUnknown() {
+		return nil
+	}
+	m.hold = !creates && m.OnError.ValueString() == onErrorHold
+	r := m.requestOf(ctx, prior.gitRepoModel, diags)
+	return &r
+}
+
+func (m *gitRepoResourceModel) setPlanned(planned *source.Planned, prior *gitRepoResourceModel) {
+	m.Commit, m.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
+	if planned == nil {
+		return
+	}
+	m.Bundles = bundlesOf(planned.Elements)
+	switch {
+	case m.Repo.IsNull():
+		m.Commit = types.StringNull()
+	case !planned.Changed && m.git() == prior.git():
+		m.Commit = prior.Commit
+	case planned.Pinned:
+		m.Commit = types.StringValue(planned.Commit)
+	}
 }
 
 // gitRepoAttributes are those of the resource and of the data source alike.
 func gitRepoAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: "Name of the GitRepo. The names of its bundles begin with it.",
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		},
+		"name": framework.RequiredString("Name of the GitRepo. The names of its bundles begin with it.", stringvalidator.LengthAtLeast(1)),
 		"repo": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: "URL of the repository: `https://`, `http://`, `ssh://` or `user@host:path`. Exactly one of `repo` and `directory`.",
@@ -50,10 +101,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				stringvalidator.LengthAtLeast(1),
 			},
 		},
-		"directory": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: "A local folder instead of a repository, such as a checkout. Plan and apply must see the same content.",
-		},
+		"directory": framework.OptionalString("A local folder instead of a repository, such as a checkout. Plan and apply must see the same content."),
 		"branch": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Branch to follow. Without `branch` and `revision` the repository's default branch is followed. " +
@@ -72,10 +120,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				stringvalidator.LengthAtLeast(1),
 			},
 		},
-		"paths": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Folders to look for bundles in; `*`, `?` and `[]` match names. Default: the root.",
-		},
+		"paths": framework.OptionalStrings("Folders to look for bundles in; `*`, `?` and `[]` match names. Default: the root."),
 		"bundle_paths": schema.ListNestedAttribute{
 			Optional:            true,
 			MarkdownDescription: "Folders that are one bundle each, instead of `paths`; nothing is looked for below them.",
@@ -84,112 +129,47 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				listvalidator.ConflictsWith(path.MatchRoot("paths")),
 			},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"base":    schema.StringAttribute{Optional: true, MarkdownDescription: "The folder. Required.", Validators: []validator.String{required()}},
-				"options": textAttribute("File with the options, relative to `base`. Default: its fleet.yaml."),
+				"base":    framework.OptionalString("The folder. Required.", framework.Required{}),
+				"options": framework.OptionalString("File with the options, relative to `base`. Default: its fleet.yaml."),
 			}},
 		},
-		"submodules": flagAttribute("Whether submodules are read too, each with the credentials for its own URL. Default `false`: they are empty folders."),
-		"strict": schema.BoolAttribute{
-			Optional:            true,
-			MarkdownDescription: "Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning.",
-		},
-		"target_namespace": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: "Namespace that all objects of all bundles are put into.",
-		},
-		"service_account":  textAttribute("Service account that all releases are installed as."),
-		"labels":           textMapAttribute("Labels of all bundles."),
-		"paused":           flagAttribute("Hold all bundles back: changes are planned as held."),
-		"keep_resources":   flagAttribute("Leave objects on a cluster when a bundle leaves it."),
-		"delete_namespace": flagAttribute("Delete the namespace of a release when the bundle leaves the cluster."),
-		"correct_drift":    objectAttribute("Whether changes made on clusters are taken back.", correctDriftAttributes()),
+		"submodules":       submodulesAttribute(),
+		"strict":           framework.OptionalBool("Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning."),
+		"helm_ignore":      helmIgnoreAttribute(),
+		"target_namespace": framework.OptionalString("Namespace that all objects of all bundles are put into."),
+		"service_account":  framework.OptionalString("Service account that all releases are installed as."),
+		"labels":           framework.OptionalStringMap("Labels of all bundles."),
+		"paused":           framework.OptionalBool("Hold all bundles back: changes are planned as held."),
+		"keep_resources":   framework.OptionalBool("Leave objects on a cluster when a bundle leaves it."),
+		"delete_namespace": framework.OptionalBool("Delete the namespace of a release when the bundle leaves the cluster."),
+		"correct_drift": framework.OptionalObject("Whether an apply corrects drift. With `enabled = true` it replaces `correctDrift` of all bundles, as in Fleet. "+
+			"With `enabled = false` it counts for bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", correctDriftAttributes()),
 		"helm_repo_url_regex": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression. " +
 				"Default: for all that `registries` has an entry for.",
-			Validators: []validator.String{regularExpression()},
+			Validators: []validator.String{framework.RegularExpression()},
 		},
 		"force_sync_generation": schema.Int64Attribute{
 			Optional:            true,
 			MarkdownDescription: "Another number deploys all bundles again, and looks again for the newest charts that version constraints allow.",
 		},
-		"commit": schema.StringAttribute{
-			Computed:            true,
-			MarkdownDescription: "The commit whose content was last found to change a bundle. Null for a `directory`.",
-		},
+		"commit":  framework.ComputedString("The commit whose content was last found to change a bundle. Null for a `directory`."),
 		"bundles": bundlesAttribute(),
 	}
 }
 
-func (r *gitRepoResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.fleet == nil {
-		return
-	}
-	var plan, prior gitRepoModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	plan.Commit, plan.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	if plan.known(ctx) {
-		// A replacement is created without what is kept beside the state, so it is
-		// planned without.
-		stored := ""
-		if !req.State.Raw.IsNull() {
-			stored = plan.checkout().stored(ctx, req.Private, &resp.Diagnostics)
-		}
-		r.fleet.planGitRepo(ctx, &plan, prior, stored, &resp.Diagnostics)
-	}
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-	}
+func submodulesAttribute() schema.BoolAttribute {
+	return framework.OptionalBool("Whether submodules are read too, those of submodules included, as in Fleet. Each is read with the credentials for its own URL. " +
+		"Default `true`; `false` leaves them as empty folders.")
 }
 
-func (r *gitRepoResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan gitRepoModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	r.settle(ctx, &plan, gitRepoModel{}, resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+// helmIgnoreAttribute is the switch that all who read files have.
+func helmIgnoreAttribute() schema.BoolAttribute {
+	return schema.BoolAttribute{
+		Optional: true,
+		MarkdownDescription: "Whether a `.helmignore` beside the Chart.yaml of a chart in the source leaves files out of the chart, as for Helm's command. " +
+			"Default `true`. Fleet does not read it, as hidden files are not part of a bundle; `false` does as Fleet. " +
+			"Packed charts and charts of a repository or registry are taken as they were packed.",
 	}
 }
-
-func (r *gitRepoResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var state gitRepoModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil {
-		return
-	}
-	r.fleet.refresh(ctx, state.checkout(), state.Name.ValueString(), req.Private, resp.Private, &resp.Diagnostics)
-}
-
-func (r *gitRepoResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, prior gitRepoModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	r.settle(ctx, &plan, prior, resp.Private, &resp.Diagnostics)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	}
-}
-
-// settle makes the plan known and remembers where the branch was.
-func (r *gitRepoResource) settle(ctx context.Context, plan *gitRepoModel, prior gitRepoModel, private privateWriter, diags *diag.Diagnostics) {
-	followed := plan.Commit.IsUnknown()
-	r.fleet.settleGitRepo(ctx, plan, prior, diags)
-	if followed && !plan.Commit.IsNull() && !plan.Commit.IsUnknown() {
-		plan.checkout().store(ctx, private, plan.Commit.ValueString(), diags)
-	}
-}
-
-// Delete has nothing to do: bundles are removed from clusters by their targets.
-func (r *gitRepoResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}

@@ -186,13 +186,30 @@ func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 	}{
 		{one: `{ name = "two" }`, two: `{ name = "one" }`, want: []string{"Target all: cannot plan a/one, a/two", "circle: one, which depends on two, which depends on one"}},
 		{one: `{ name = "one" }`, want: []string{"Bundle one depends on itself"}},
-		{one: `{ name = "twoo" }`, want: []string{"cannot plan a/one", "did you mean two?", "another target of the same owner"}},
 		{one: `{ name = "two", selector = { match_labels = { app = "db" } } }`, want: []string{"no bundle two", "app=db"}},
 	}
 	for _, test := range tests {
 		w.configure(t, s.provider("", on), one(test.one), two(test.two), of)
 		w.fail(t, plan, test.want...)
 	}
+	s.expectNothing(t, 0)
+}
+
+// Whether another target has deployed a bundle is asked of clusters, so it fails no plan:
+// that of the apply could fail differently. The apply fails what depends on it, alone.
+func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
+	t.Parallel()
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	w.configure(t, s.provider("", on), with(s.bundle("one", "x"), `depends_on_bundles = [{ name = "twoo" }]`), s.bundle("two", "x"),
+		target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
+	output := w.run(t, "plan", "-input=false", "-out=saved")
+	expectSays(t, output, "Warning: Target all: bundles that deployments depend on are not there", "a/one: it depends on bundle twoo", "did you mean two?", "another target of the same owner")
+	output = w.fail(t, []string{"apply", "-input=false", "saved"}, "a/one failed", "it depends on bundle twoo", "did you mean two?")
+	if strings.Contains(output, "cannot plan") || strings.Contains(output, "Nothing was changed") {
+		t.Errorf("the apply fails as a plan:\n%s", output)
+	}
+	s.expectReleases(t, 0, "two")
+	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
 }
 

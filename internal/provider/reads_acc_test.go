@@ -51,7 +51,7 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 		{name: "the data sources", before: f.set("data", "yes"), args: planned, says: []string{"Changes to Outputs"}},
 		{name: "drift", before: f.drift, args: planned, says: []string{"ConfigMap " + g.namespace + "/one differs", "ConfigMap " + g.namespace + "/repo is missing"}, apply: true},
 		{name: "an object that another release holds", before: f.hold, args: planned, says: []string{"another release", "former"}},
-		{name: "an update", before: f.set("value", "second"), args: planned, says: []string{"will be updated in-place"}},
+		{name: "an update", before: f.set("value", "second"), args: planned, says: []string{"will be updated in-place", "wheels." + g.namespace + ".example.com: a/gears, b/gears"}},
 		{name: "the rendered objects of an update", before: f.set("diff", "rendered"), args: planned, says: []string{"what changes in rendered objects", "+ key: second"}},
 		{name: "an update without a refresh", before: f.set("diff", ""), args: append(slices.Clone(planned), "-refresh=false"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update of one resource", args: append(slices.Clone(planned), "-target=fleet_bundle.one"), says: []string{"will be updated in-place"}, asks: -1},
@@ -238,7 +238,10 @@ func (f *readFleet) write(t *testing.T) {
 		// Rights, cluster-scoped things and a list.
 		"rights": g.bundleOf("rights", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "+g.namespace+", annotations: {value: "+value+"}}\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n"+
 			"---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ServiceAccount\n  metadata: {name: robot}\n- apiVersion: policy/v1\n  kind: PodDisruptionBudget\n  metadata: {name: web}\n  spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n"),
-		"looks":   strings.Replace(g.chartOf("looks", `{{ (lookup "v1" "Namespace" "" "kube-system").metadata.uid | default "unknown" }} {{ .Capabilities.KubeVersion.Version }}`), "version: 1.0.0", "version: 1.0.0-"+value, 1),
+		"looks": strings.Replace(g.chartOf("looks", `{{ (lookup "v1" "Namespace" "" "kube-system").metadata.uid | default "unknown" }} {{ .Capabilities.KubeVersion.Version }}`), "version: 1.0.0", "version: 1.0.0-"+value, 1),
+		// Definitions that an upgrade leaves as they are.
+		"gears": fmt.Sprintf("resource \"fleet_bundle\" \"gears\" {\n  name = \"gears\"\n  default_namespace = %q\n  files = {\n    \"Chart.yaml\" = %q\n    \"crds/gears.yaml\" = %q\n    \"templates/cm.yaml\" = %q\n  }\n}\n",
+			g.namespace, "apiVersion: v2\nname: gears\nversion: 1.0.0\n", g.gear("wheel", value), configMap("gears", value)),
 		"app":     g.valuesFrom("default_namespace", "key: {{ .Values.word }}"),
 		"account": strings.Replace(g.bundleOf("account", configMap("account", value)), "files = ", "service_account = \""+g.namespace+"\"\n  create_namespace = false\n  files = ", 1),
 		"repo":    fmt.Sprintf("resource \"fleet_gitrepo\" \"repo\" {\n  name = \"repo\"\n  repo = %q\n  branch = \"main\"\n  paths = [\"repo\"]\n}\n", f.git.URL("fleet")),

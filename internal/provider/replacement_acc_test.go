@@ -35,6 +35,13 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 			s.setSecret(t, 0, "swordfish")
 			return []string{s.valuesFrom("default_namespace", "key: {{ .Values.word }}"), target("", "fleet_bundle.app.bundles")}, "fleet_cluster_target.all"
 		},
+		"a target with hooks alone, an ordinary release and values from the cluster": func(t *testing.T, s *site) ([]string, string) {
+			t.Helper()
+			s.setSecret(t, 0, "swordfish")
+			hooks := s.bundleOf("hooks", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hooked\n  annotations: {helm.sh/hook: post-install}\n")
+			all := target("diff = \"rendered\"", "fleet_bundle.one.bundles", "fleet_bundle.hooks.bundles", "fleet_bundle.app.bundles")
+			return []string{hooks, s.bundle("one", "x"), s.valuesFrom("default_namespace", "key: {{ .Values.word }}"), all}, "fleet_cluster_target.all"
+		},
 		"a target": func(t *testing.T, s *site) ([]string, string) {
 			t.Helper()
 			return []string{s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}, "fleet_cluster_target.all"
@@ -48,7 +55,12 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 			w.configure(t, append([]string{s.provider("", on)}, config...)...)
 			w.apply(t)
 			before := s.releases(t, 0)
-			w.run(t, "apply", "-auto-approve", "-replace="+replace)
+			output := unwrapped(w.run(t, "apply", "-auto-approve", "-replace="+replace))
+			for _, wrong := range []string{"are there already", "will be refused", "not in its state", "belongs to somebody else"} {
+				if strings.Contains(output, wrong) {
+					t.Errorf("the replacement says %q of its own releases:\n%s", wrong, output)
+				}
+			}
 			w.expectEmptyPlan(t)
 			if after := s.releases(t, 0); len(after) != len(before) {
 				t.Errorf("releases were %v and are %v", before, after)
@@ -231,4 +243,29 @@ func TestAccNulls(t *testing.T) {
 	w.fail(t, []string{"plan"}, "Cluster z is null")
 	w.configure(t, "provider \"fleet\" {\n  owner = \"o\"\n}\nresource \"fleet_gitrepo\" \"a\" {\n  name = \"a\"\n  directory = \".\"\n  paths = [null]\n}\n")
 	w.fail(t, []string{"plan"}, "Null in a list")
+}
+
+// What a cluster makes of objects is no drift after a target was replaced because one of its
+// deployments failed in the create.
+func TestAccPrunedFieldsAreNoDriftAfterAFailedCreate(t *testing.T) {
+	t.Parallel()
+	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	widgets := s.defineWidgets(t, 1)
+	web := s.bundleOf("web", "apiVersion: "+widgets.Group+"/v1\nkind: Widget\nmetadata: {name: web}\nspec: {size: 3, pruned: by the server}\n")
+	configure := func(port string) {
+		other := s.bundleOf("other", "apiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {ports: [{port: "+port+"}]}\n")
+		w.configure(t, s.provider("", on), web, other, target("", "fleet_bundle.web.bundles", "fleet_bundle.other.bundles"))
+	}
+	configure("0")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "spec.ports[0].port")
+	before := s.releases(t, 0)["web"]
+
+	configure("80")
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	w.run(t, "apply", "-auto-approve", "-replace=fleet_cluster_target.all")
+	w.expectEmptyPlan(t)
+	if after := s.releases(t, 0)["web"]; after != before {
+		t.Errorf("release web was %v and is %v", before, after)
+	}
 }

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -11,113 +10,85 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // apply brings the clusters from what was before to plan and fills in what is
-// true then. It is false when nothing was begun.
-func (r *targetResource) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, known remembered, private privateWriter, diags *diag.Diagnostics) bool {
+// true then, in private state as well. It is false when nothing was begun. create says that
+// no state knows the target yet, nor did one that it replaces.
+func (f *fleet) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, create bool, private *state.Private, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
-	wanted, reason := r.wanted(ctx, config, plan, known.versions, diags)
-	settings := plan.settings(diags)
+	desired, reason := f.desired(ctx, config, plan, private.ObjectVersions, diags)
+	settings, capabilities := plan.settings(diags), unpack(*private, diags)
 	if diags.HasError() {
 		return false
 	}
 	if reason != "" {
-		diags.AddError("Cannot deploy target "+name, "This is known only later: "+reason+".")
+		addMessages(diags, report.StillUnknown(name, reason))
 		return false
 	}
-	known.abilities.pin(wanted)
-	change := compare(wanted, prior, plan.remarks(before))
-	r.fleet.unpinAfterKinds(change)
-	plan.unpinUnplanned(change.write)
-	counts := change.counts()
-	change.remove = r.forgetMissing(name, change.remove, diags)
-	addPlanFailures(diags, name, change.faults)
+	capabilities.Pin(desired.Deployments)
+	shown, was := plan.shown(), before.shown()
+	planned := shown.Objects()
+	change := deploy.Replan(desired, prior, deploy.Shown{
+		Remark: plan.marking().Changes(before.marking()), HoldsBroken: plan.holdsBroken() && !shown.IsUnknown, Writes: shown.Writes,
+		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
+	}, f.charts)
+	counts := change.Counts()
+	change, unreachable := change.WithoutUnreachable(f.clusters)
+	addMessages(diags, report.MissingClusters(name, unreachable, f.onMissing))
+	addMessages(diags, report.PlanFailures(name, change.Faults))
 	if diags.HasError() {
 		return false
 	}
-	planned := plan.plannedObjects()
-	outcome := r.fleet.engine.Apply(ctx, deploy.Request{
-		Holder: plan.holder(r.fleet), Create: known.create,
-		Write: change.write, Planned: planned, Beside: change.beside, Remove: change.remove, Needs: known.needs, Prior: prior, Lost: before.lostReleases(), Settings: settings,
-		Keep: slices.Collect(maps.Keys(change.keep)), UIDs: r.fleet.expectedUIDs(known.uids, prior),
+	outcome := f.engine.Apply(ctx, deploy.Request{
+		Holder: plan.holder(f), Create: create,
+		Write: change.Write, Planned: planned, Wants: change.Wants(ctx, f.charts), Beside: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
+		Prior: prior, Lost: was.Lost(), Settings: settings,
+		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	if len(outcome.Existing) > 0 {
-		addExisting(name, outcome.Existing, diags)
+		addMessages(diags, report.Existing(name, outcome.Existing))
 		return false
 	}
-	r.fleet.logPanics(ctx, outcome.Failures)
-	r.forgetUnreachable(name, &outcome, diags)
-	outcome.Failures = append(outcome.Failures, unplanned(planned, outcome)...)
-	outcome.Failures = append(outcome.Failures, plan.unexpectedlyHeld(change.held, prior)...)
-	addFailures(diags, name, outcome)
-	addNotices(diags, name, outcome.Notices)
-	rememberVersions(ctx, private, known.versions, outcome.Versions, wanted, diags)
-	r.fleet.rememberAbilities(ctx, private, known.abilities, wanted, change.write, diags)
-	rememberNeeds(ctx, private, known.needs, change.needs, outcome.Records, diags)
-
-	records := outcome.Records
-	plan.lost = before.wantedLost(wanted)
-	for key := range change.keep {
-		if plan.leavesOut(key) {
-			plan.lost[key] = prior[key].Known
-			continue
-		}
-		records[key] = prior[key]
-	}
-	for _, d := range wanted {
-		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
-		if record, ok := records[key]; ok && change.keep[key] {
-			record.Rules = release.RulesOf(d.Options) // They change without a deployment.
-			records[key] = record
-		}
-	}
-	rememberLooks(ctx, before.looks, private, records, plan.PlanObjects.ValueBool(), diags)
-	shown := plan.Records
-	plan.setRecords(records)
-	if shown.IsNull() || !counts.Any() && !isUnknownInside(ctx, shown) { // Null in a state of an earlier version, before its first refresh.
-		plan.Records = shown
-	}
-	r.fleet.rememberConnections(ctx, known.connections, private, records, diags)
-	if plan.Summary.IsUnknown() {
-		plan.Summary = types.StringValue(counts.String())
-	}
-	if plan.Stages.IsUnknown() { // No plan has told what is held.
-		plan.Stages = types.StringValue(change.inWords())
-		warnHeld(name, change.held, diags)
-	}
+	f.logPanics(ctx, outcome.Failures)
+	f.forgetUnreachable(name, &outcome, diags)
+	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.Digests()))
+	addMessages(diags, report.Failures(name, outcome))
+	addMessages(diags, report.Notices(name, outcome.Notices))
+	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, shown.LeavesOut)
+	*private = private.Applied(state.Apply{
+		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,
+		Entry: f.clusters.Connection, ShowsObjects: plan.PlanObjects.ValueBool(),
+	})
+	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
+	setApplied(ctx, plan, records, state.WantedReleases(was.Lost(), desired.Deployments, leftOut), counts, change, diags)
 	return true
 }
 
-// unplanned finds deployments whose objects are not those the plan showed. It
-// takes a chart whose output changes in a way that was not foreseen; the state
-// then says what is there, and this error says why.
-func unplanned(planned map[deploy.Key]map[string]string, outcome deploy.Outcome) []deploy.Failure {
-	var failures []deploy.Failure
-	failed := map[deploy.Key]bool{}
-	for _, failure := range outcome.Failures {
-		failed[deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = true
+// setApplied makes the computed attributes of what is true after an apply.
+func setApplied(ctx context.Context, plan *targetModel, records map[deploy.Key]deploy.Record, lost state.LostReleases, counts status.Changes, change deploy.Change, diags *diag.Diagnostics) {
+	planned := plan.Records
+	plan.setRecords(records, lost)
+	if planned.IsNull() || !counts.Any() && !framework.IsUnknownInside(ctx, planned) { // Null in a state of an earlier version, before its first refresh.
+		plan.Records = planned
 	}
-	for key, objects := range planned {
-		record, ok := outcome.Records[key]
-		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
-			continue
-		}
-		failures = append(failures, deploy.Failure{
-			Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying",
-			Err: fmt.Errorf("the chart rendered other objects than the plan showed"),
-		})
+	if plan.Summary.IsUnknown() {
+		plan.Summary = types.StringValue(counts.String())
 	}
-	return failures
+	if plan.Stages.IsUnknown() { // No plan has reported what is held.
+		plan.Stages = types.StringValue(change.InWords())
+		addMessages(diags, report.Held(plan.Name.ValueString(), change.Held))
+	}
 }
 
-// readyClusters counts over records.
-func readyClusters(records map[deploy.Key]deploy.Record) string {
-	states := map[string][]status.State{}
-	for key, record := range records {
-		states[key.Cluster] = append(states[key.Cluster], record.State)
+// forgetUnreachable drops removals that failed because a cluster whose entry is gone does not
+// answer any more, if on_missing says so.
+func (f *fleet) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
+	if f.onMissing == deploy.ForgetMissing {
+		addMessages(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))
 	}
-	return status.ReadyClusters(states)
 }

@@ -1,19 +1,16 @@
 package provider
 
 import (
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 type targetModel struct {
@@ -31,6 +28,8 @@ type targetModel struct {
 	PlanObjects        types.Bool     `tfsdk:"plan_objects"`
 	Drift              types.String   `tfsdk:"drift"`
 	Diff               types.String   `tfsdk:"diff"`
+	OnError            types.String   `tfsdk:"on_error"`
+	CRDs               types.String   `tfsdk:"crds"`
 	ValuesWriteOnly    types.Dynamic  `tfsdk:"values_wo"` // Null: the configuration alone has it.
 	ValuesVersions     types.Map      `tfsdk:"values_wo_version"`
 	FilesWriteOnly     types.Dynamic  `tfsdk:"files_wo"` // Null: the configuration alone has it.
@@ -48,22 +47,9 @@ type targetModel struct {
 	ClusterCounts      types.Map      `tfsdk:"cluster_resource_counts"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
-	// looks is what private state adds to the deployments.
-	looks looks
-	// lost are releases that were not on their clusters when those were last looked at.
-	lost map[deploy.Key]release.Known
+	// driftState is what private state adds to the deployments.
+	driftState state.DriftState
 }
-
-func deploymentTypes() map[string]attr.Type {
-	return map[string]attr.Type{
-		"release": types.StringType, "namespace": types.StringType, "chart": types.StringType, "version": types.StringType,
-		"digest": types.StringType, "state": types.StringType, "message": types.StringType,
-	}
-}
-
-func deploymentType() types.ObjectType { return types.ObjectType{AttrTypes: deploymentTypes()} }
-
-func objectsType() types.MapType { return types.MapType{ElemType: types.StringType} }
 
 func (m *targetModel) holder(f *fleet) deploy.Holder {
 	return deploy.Holder{
@@ -76,7 +62,7 @@ func (m *targetModel) holder(f *fleet) deploy.Holder {
 func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	timeout, err := time.ParseDuration(m.DeploymentTimeout.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("deployment_timeout"), "Invalid duration", sentence(err))
+		addMessages(diags, report.InvalidSetting("deployment_timeout", "Invalid duration", err))
 	}
 	return deploy.Settings{
 		Wait:          m.Wait.ValueBool(),
@@ -96,119 +82,10 @@ func (m *targetModel) drift() deploy.Drift {
 	return deploy.Drift(m.Drift.ValueString())
 }
 
-// records leaves Terraform: what the state knows of each deployment.
-func (m *targetModel) records() map[deploy.Key]deploy.Record {
-	records := map[deploy.Key]deploy.Record{}
-	objects := m.objects()
-	current, left := m.knownReleases()
-	for name, value := range m.Deployments.Elements() {
-		object, ok := value.(types.Object)
-		if !ok {
-			continue
-		}
-		text := func(attribute string) string {
-			found, ok := object.Attributes()[attribute].(types.String)
-			if !ok {
-				return ""
-			}
-			return found.ValueString()
-		}
-		cluster, bundle, _ := strings.Cut(name, "/")
-		key := deploy.Key{Cluster: cluster, Bundle: bundle}
-		records[key] = m.looks.on(name, deploy.Record{
-			Release: text("release"), Namespace: text("namespace"), Chart: text("chart"), Version: text("version"),
-			Digest: text("digest"), State: status.State(text("state")), Message: text("message"),
-			Objects: objects[name], Known: current[key], Left: left[key],
-		})
-	}
-	return records
-}
+func (m *targetModel) showsDiff() bool { return m.Diff.ValueString() == diffRendered }
 
-// objects reads the known parts of the attribute of that name.
-func (m *targetModel) objects() map[string]map[string]string {
-	found := map[string]map[string]string{}
-	for name, value := range m.Objects.Elements() {
-		hashes, ok := value.(types.Map)
-		if !ok || hashes.IsUnknown() || hashes.IsNull() {
-			continue
-		}
-		found[name] = map[string]string{}
-		for object, hash := range hashes.Elements() {
-			if text, ok := hash.(types.String); ok {
-				found[name][object] = text.ValueString()
-			}
-		}
-	}
-	return found
-}
+func (m *targetModel) holdsBroken() bool { return m.OnError.ValueString() == onErrorHold }
 
-// plannedObjects are the objects that the plan showed as known.
-func (m *targetModel) plannedObjects() map[deploy.Key]map[string]string {
-	planned := map[deploy.Key]map[string]string{}
-	for name, hashes := range m.objects() {
-		cluster, bundle, _ := strings.Cut(name, "/")
-		planned[deploy.Key{Cluster: cluster, Bundle: bundle}] = hashes
-	}
-	return planned
-}
-
-// setRecords enters Terraform: what is true becomes the computed attributes.
-func (m *targetModel) setRecords(records map[deploy.Key]deploy.Record) {
-	deployments := make(map[string]attr.Value, len(records))
-	objects := make(map[string]attr.Value, len(records))
-	known := make(map[string]attr.Value, len(records))
-	for key, record := range records {
-		deployments[key.String()] = deploymentValue(record, types.StringValue(string(record.State)), types.StringValue(record.Message))
-		objects[key.String()] = hashesValue(record.Objects)
-		addKnown(known, key, record)
-	}
-	m.Deployments = types.MapValueMust(deploymentType(), deployments)
-	for key, gone := range m.lost {
-		if _, there := records[key]; !there {
-			known[key.String()] = knownValue(gone)
-		}
-	}
-	m.Records = types.MapValueMust(types.StringType, known)
-	m.Objects = types.MapNull(objectsType())
-	if m.PlanObjects.ValueBool() {
-		m.Objects = types.MapValueMust(objectsType(), objects)
-	}
-	m.setCounts(records)
-}
-
-func deploymentValue(record deploy.Record, state, message types.String) types.Object {
-	return types.ObjectValueMust(deploymentTypes(), map[string]attr.Value{
-		"release":   types.StringValue(record.Release),
-		"namespace": types.StringValue(record.Namespace),
-		"chart":     types.StringValue(record.Chart),
-		"version":   types.StringValue(record.Version),
-		"digest":    types.StringValue(record.Digest),
-		"state":     state,
-		"message":   message,
-	})
-}
-
-// plannedValue is what a plan knows of a deployment that will be written.
-func plannedValue(d target.Deployment, rendering release.Rendering) types.Object {
-	digest := types.StringValue(d.Digest)
-	if d.Unpinned {
-		digest = types.StringUnknown()
-	}
-	return types.ObjectValueMust(deploymentTypes(), map[string]attr.Value{
-		"release":   types.StringValue(d.Release),
-		"namespace": types.StringValue(d.Namespace),
-		"chart":     types.StringValue(rendering.Chart),
-		"version":   types.StringValue(rendering.Version),
-		"digest":    digest,
-		"state":     types.StringUnknown(),
-		"message":   types.StringUnknown(),
-	})
-}
-
-func hashesValue(hashes map[string]string) types.Map {
-	values := make(map[string]attr.Value, len(hashes))
-	for object, hash := range hashes {
-		values[object] = types.StringValue(hash)
-	}
-	return types.MapValueMust(types.StringType, values)
+func (m *targetModel) removalLimit() deploy.RemovalLimit {
+	return deploy.RemovalLimit{AllowEmpty: m.AllowEmpty.ValueBool() || m.AllowEmpty.IsUnknown(), Max: m.MaxRemovals.ValueString()}
 }

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"errors"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -12,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -46,15 +46,15 @@ func writeOnlyVersionAttribute(of string) schema.MapAttribute {
 // Terraform passes it in the configuration alone. reason says what is not known yet that the
 // plan depends on, "" if there is no such thing.
 func (m *targetModel) readWriteOnly(ctx context.Context, config tfsdk.Config, bundles []*bundle.Bundle, diags *diag.Diagnostics) (found map[string]*target.WriteOnly, reason string) {
-	if isUnknownInside(ctx, m.ValuesVersions) {
+	if framework.IsUnknownInside(ctx, m.ValuesVersions) {
 		return nil, target.ValuesVersionsAttribute
 	}
-	if isUnknownInside(ctx, m.FilesVersions) {
+	if framework.IsUnknownInside(ctx, m.FilesVersions) {
 		return nil, target.FilesVersionsAttribute
 	}
 	input := target.WriteOnlyInput{
-		Values: writeOnlyEntries(ctx, config, target.ValuesAttribute, diags), ValuesVersions: stringMapOf(ctx, m.ValuesVersions, diags),
-		Files: writeOnlyEntries(ctx, config, target.FilesAttribute, diags), FilesVersions: stringMapOf(ctx, m.FilesVersions, diags),
+		Values: writeOnlyEntries(ctx, config, target.ValuesAttribute, diags), ValuesVersions: framework.StringMap(ctx, m.ValuesVersions, diags),
+		Files: writeOnlyEntries(ctx, config, target.FilesAttribute, diags), FilesVersions: framework.StringMap(ctx, m.FilesVersions, diags),
 	}
 	if diags.HasError() {
 		return nil, ""
@@ -64,7 +64,7 @@ func (m *targetModel) readWriteOnly(ctx context.Context, config tfsdk.Config, bu
 		names[i] = b.Name
 	}
 	found, err := input.Read(names)
-	m.addWriteOnlyErrors(err, diags)
+	addMessages(diags, report.InvalidWriteOnly(m.Name.ValueString(), err))
 	return found, ""
 }
 
@@ -76,84 +76,14 @@ func writeOnlyEntries(ctx context.Context, config tfsdk.Config, attribute string
 	if given.IsUnknown() || given.IsUnderlyingValueUnknown() {
 		return nil
 	}
-	switch value := writeOnlyValue(given).(type) {
+	// No error can be made of a value of a configuration, and an error could quote it.
+	plain, _ := framework.Conversion{Unknown: target.Unknown{}, Floats: true}.Plain(given)
+	switch value := plain.(type) {
 	case nil:
 		return map[string]any{}
 	case map[string]any:
 		return value
 	}
-	diags.AddAttributeError(path.Root(attribute), "Invalid "+attribute, "It must be an object whose keys are names of bundles.")
+	addMessages(diags, report.NoBundleNames(attribute))
 	return map[string]any{}
-}
-
-// writeOnlyValue leaves Terraform. It makes no errors, which could quote a value.
-func writeOnlyValue(value attr.Value) any {
-	switch {
-	case value.IsUnknown():
-		return target.Unknown{}
-	case value.IsNull():
-		return nil
-	}
-	switch value := value.(type) {
-	case types.Dynamic:
-		if value.IsUnderlyingValueUnknown() {
-			return target.Unknown{}
-		}
-		if value.IsUnderlyingValueNull() {
-			return nil
-		}
-		return writeOnlyValue(value.UnderlyingValue())
-	case types.Object:
-		return writeOnlyFields(value.Attributes())
-	case types.Map:
-		return writeOnlyFields(value.Elements())
-	case types.Tuple:
-		return writeOnlyItems(value.Elements())
-	case types.List:
-		return writeOnlyItems(value.Elements())
-	case types.Set:
-		return writeOnlyItems(value.Elements())
-	case types.Number:
-		number, _ := value.ValueBigFloat().Float64()
-		return number
-	case types.String:
-		return value.ValueString()
-	case types.Bool:
-		return value.ValueBool()
-	}
-	return nil
-}
-
-func writeOnlyFields(fields map[string]attr.Value) any {
-	free := make(map[string]any, len(fields))
-	for key, field := range fields {
-		free[key] = writeOnlyValue(field)
-	}
-	return free
-}
-
-func writeOnlyItems(items []attr.Value) any {
-	free := make([]any, len(items))
-	for i, item := range items {
-		free[i] = writeOnlyValue(item)
-	}
-	return free
-}
-
-// addWriteOnlyErrors reports each of the joined errors at its attribute.
-func (m *targetModel) addWriteOnlyErrors(err error, diags *diag.Diagnostics) {
-	if err == nil {
-		return
-	}
-	errs := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = joined.Unwrap()
-	}
-	for _, err := range errs {
-		at := path.Empty()
-		if named, ok := errors.AsType[*target.WriteOnlyError](err); ok {
-			at = path.Root(named.Attribute)
-		}
-		diags.AddAttributeError(at, "Target "+m.Name.ValueString()+": invalid write-only input", sentence(err)+"\n\nNothing was changed on any cluster.")
-	}
 }

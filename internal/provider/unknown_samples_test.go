@@ -22,6 +22,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -163,7 +164,7 @@ func (s *samples) access() map[string]any {
 func (s *samples) gitRepos(t *testing.T) []sample {
 	t.Helper()
 	laid := map[string]any{
-		"name": "apps", "strict": true, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
+		"name": "apps", "strict": true, "on_error": "hold", "helm_ignore": true, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
 		"keep_resources": true, "delete_namespace": true, "correct_drift": map[string]any{"enabled": true, "force": true, "keep_fail_history": true},
 		"helm_repo_url_regex": "^https://", "force_sync_generation": 1,
 	}
@@ -223,8 +224,8 @@ func (s *samples) bundles(t *testing.T) []sample {
 	return []sample{
 		of("bundle of files", options), tailored, encrypted,
 		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
-		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one")}),
-		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two"}}),
+		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one"), "helm_ignore": true}),
+		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two", "submodules": true}}),
 		access, local,
 	}
 }
@@ -268,6 +269,8 @@ func (s *samples) sampled(attribute *tfprotov6.SchemaAttribute) any {
 		return "AllMatches"
 	case "max_unavailable", "max_unavailable_partitions", "auto_partition_size":
 		return "50%"
+	case "crds":
+		return fleetyaml.CRDsSkip
 	case "accepted_states":
 		return []any{string(status.Ready)}
 	case "chart":
@@ -307,7 +310,7 @@ func (s *samples) targets(t *testing.T) []sample {
 	bundles := plainOf(t, attributesOf(t, made.state.value)["bundles"])
 	config := map[string]any{
 		"name": "all", "bundles": []any{bundles}, "wait": true, "deployment_timeout": "5m", "max_history": 5, "take_ownership": false, "adoption_key": "key", "allow_empty": true,
-		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered",
+		"max_removals": "10%", "deletion_protection": true, "plan_objects": true, "drift": "live", "diff": "rendered", "on_error": "hold", "crds": "skip",
 		"targets": []any{
 			map[string]any{"cluster_name": "a"},
 			map[string]any{"cluster_selector": map[string]any{
@@ -412,7 +415,7 @@ func (s sample) deployed(t *testing.T) existing {
 	}
 	var computed targetModel
 	computed.PlanObjects = types.BoolValue(true)
-	computed.setRecords(records)
+	computed.setRecords(records, nil)
 	enter := func(name string, value attr.Value) {
 		raw, err := value.ToTerraformValue(t.Context())
 		if err != nil {

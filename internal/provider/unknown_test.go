@@ -3,7 +3,6 @@ package provider
 import (
 	"fmt"
 	"math/big"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,9 +21,6 @@ import (
 // what the table says.
 func TestEveryAttributeUnknownOnce(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TF_ACC") != "" && underRace {
-		t.Skip("needs no cluster, and make unit has run it under the race detector")
-	}
 	s := newSamples(t)
 	tested := map[string][]string{}
 	for _, sample := range s.all(t) {

@@ -36,6 +36,11 @@ resource "fleet_bundle" "app" {
 	s.setSecret(t, 0, "swordfish")
 
 	// Cluster b lacks the Secret.
+	const missing = "values are missing on clusters"
+	reference := "Secret/" + s.namespace + "/words: "
+	if plan := w.run(t, "plan"); strings.Count(plan, missing) != 1 || !strings.Contains(plan, reference+"b/app") {
+		t.Errorf("the plan does not warn of the Secret on b alone:\n%s", plan)
+	}
 	w.fail(t, []string{"apply", "-auto-approve"}, "Secret/"+s.namespace+"/words does not exist on the cluster", "b/app")
 	if got := s.value(t, 0, "app"); got != "swordfish" {
 		t.Errorf("cluster a got %q", got)
@@ -47,6 +52,22 @@ resource "fleet_bundle" "app" {
 	if got := s.value(t, 1, "app"); got != "hunter2hunter2" {
 		t.Errorf("cluster b got %q", got)
 	}
+
+	// It is gone from both.
+	for i := range 2 {
+		if err := s.client(t, i).CoreV1().Secrets(s.namespace).Delete(t.Context(), "words", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plan := w.run(t, "plan"); strings.Count(plan, missing) != 1 || !strings.Contains(plan, reference+"a/app, b/app") {
+		t.Errorf("the plan does not warn of the Secret:\n%s", plan)
+	}
+	s.setSecret(t, 0, "swordfish")
+	s.setSecret(t, 1, "hunter2hunter2")
+	if plan := w.run(t, "plan"); strings.Contains(plan, missing) {
+		t.Errorf("the plan warns of a Secret that is there:\n%s", plan)
+	}
+	w.apply(t)
 
 	// Another value on one cluster.
 	before := s.releases(t, 1)["app"]

@@ -46,18 +46,14 @@ func TestAccWipeOut(t *testing.T) {
 	refuses := func(code int) func(*http.Request) faulttest.Fault {
 		return func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: code} }
 	}
-	tests := map[string]struct {
-		fault func(*http.Request) faulttest.Fault
-		// credible says that the answer cannot be told from the truth.
-		credible bool
-	}{
-		"stopped":     {fault: func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} }},
-		"401":         {fault: refuses(http.StatusUnauthorized)},
-		"403":         {fault: refuses(http.StatusForbidden)},
-		"500":         {fault: refuses(http.StatusInternalServerError)},
-		"empty lists": {credible: true, fault: func(r *http.Request) faulttest.Fault { return faulttest.Fault{Empty: faulttest.IsList(r, "")} }},
+	tests := map[string]func(*http.Request) faulttest.Fault{
+		"stopped":     func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} },
+		"401":         refuses(http.StatusUnauthorized),
+		"403":         refuses(http.StatusForbidden),
+		"500":         refuses(http.StatusInternalServerError),
+		"empty lists": func(r *http.Request) faulttest.Fault { return faulttest.Fault{Empty: faulttest.IsList(r, "")} },
 	}
-	for name, test := range tests {
+	for name, fault := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOrdeal(t, 3)
@@ -66,10 +62,10 @@ func TestAccWipeOut(t *testing.T) {
 			o.apply(t)
 			for _, n := range []int{1, 15} { // After the releases were listed, and while writing.
 				t.Run(fmt.Sprintf("from request %d", n+1), func(t *testing.T) {
-					o.throughWipeOut(t, n, test.fault, test.credible)
+					o.throughWipeOut(t, n, fault)
 				})
 			}
-			o.spoilAfterLooks(2, test.fault) // That of the refresh, and that of the apply.
+			o.spoilAfterLooks(2, fault) // That of the refresh, and that of the apply.
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
 			// What was not seen to go is still known, and goes with the next try.
@@ -86,7 +82,7 @@ func TestAccWipeOut(t *testing.T) {
 }
 
 // throughWipeOut runs every command while the second cluster answers wrongly.
-func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) faulttest.Fault, credible bool) {
+func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) faulttest.Fault) {
 	t.Helper()
 	before := o.look(t)
 
@@ -98,7 +94,7 @@ func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) f
 	if output, err := o.try(t, "apply", "-refresh-only", "-auto-approve", "-input=false"); err != nil {
 		t.Errorf("refreshing fails: %v\n%s", err, output)
 	}
-	if states := slices.Sorted(maps.Keys(o.states(t))); !credible && len(states) != 3*o.bundles {
+	if states := slices.Sorted(maps.Keys(o.states(t))); len(states) != 3*o.bundles {
 		t.Errorf("the state has forgotten deployments: %v", states)
 	}
 	if diff := cmp.Diff(before, o.look(t), cmp.AllowUnexported(view{}, revision{})); diff != "" {

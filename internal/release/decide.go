@@ -57,20 +57,63 @@ func (a Action) Doing() string {
 	return a.String()
 }
 
+// Writes reports whether the action makes a revision.
+func (a Action) Writes() bool { return a != Keep && a != Adopt }
+
+// Rewriting returns the action that also writes the objects of a release again, if there is a
+// reason to: where no revision would be made, it is an upgrade.
+func (a Action) Rewriting(reason bool) Action {
+	if reason && !a.Writes() {
+		return Upgrade
+	}
+	return a
+}
+
+// Facts are what is known of a wanted deployment before its cluster is looked at. The zero
+// value is a deployment of which nothing is known.
+type Facts struct {
+	// Known reports that state has the deployment.
+	Known bool
+	// SameDigest and SameRelease report that what state has is what is wanted: the content,
+	// which write-only versions are part of, and the name and the namespace of the release.
+	SameDigest, SameRelease bool
+	// Settled reports that the last operation came to its end.
+	Settled bool
+	// OtherRecord reports that the release record is not the one that the target wrote.
+	OtherRecord bool
+	// Drifted reports objects that are not as they were deployed and are to be corrected.
+	Drifted bool
+	// Unpinned reports that the versions of the objects are not known that values come from.
+	Unpinned bool
+	// Leftovers reports further releases of the deployment, which a write removes.
+	Leftovers bool
+	// Forced reports that every release has to be looked at although nothing of it changes:
+	// its marks are to change, or its objects are to be shown.
+	Forced bool
+}
+
+// NeedsWrite reports whether an apply has to look at the release. Decide then finds out whether
+// that takes a revision. What needs no write is as wanted, and nothing is asked about it.
+func (f Facts) NeedsWrite() bool {
+	isWanted := f.Known && f.SameDigest && f.SameRelease && f.Settled
+	return !isWanted || f.Drifted || f.Unpinned || f.Leftovers || f.Forced
+}
+
+// rewrites reports whether the objects are written again although the release record says that
+// they are as wanted.
+func (f Facts) rewrites() bool { return f.Drifted || f.Known && f.OtherRecord }
+
 // Decide says what makes observed what the mark wants. observed is nil when the
 // cluster was seen to have no such release. A release of anybody but this target, or
 // one with its adoption key, is touched only with takeOwnership; else the error is a
 // *ForeignError.
-func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
-	if observed == nil || observed.Status == StatusUninstalled {
+func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
+	if !IsThere(observed) {
 		return Install, nil
 	}
 	ownership := wanted.Ownership(*observed)
 	if !ownership.mayAdopt() && !takeOwnership {
-		return Keep, &ForeignError{
-			Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
-			Ownership: ownership, Holder: observed.Mark.Holder(),
-		}
+		return Keep, foreign(*observed, ownership)
 	}
 	switch observed.Status {
 	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback, StatusUninstalling, StatusUnknown:
@@ -83,18 +126,17 @@ func Decide(wanted Mark, observed *Observed, takeOwnership bool) (Action, error)
 		return Upgrade, nil
 	}
 	if ownership != Self || observed.Mark.Instance != wanted.Instance {
-		return Adopt, nil
+		return Adopt.Rewriting(facts.rewrites()), nil
 	}
-	return Keep, nil
+	return Keep.Rewriting(facts.rewrites()), nil
 }
 
-// Correct answers the action that also takes back what others changed on the objects
-// of a release, if anything is to be taken back.
-func Correct(action Action, drifted bool) Action {
-	if drifted && (action == Keep || action == Adopt) {
-		return Upgrade
+// foreign is the error for a release that belongs to somebody else.
+func foreign(observed Observed, ownership Ownership) error {
+	return &ForeignError{
+		Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
+		Ownership: ownership, Holder: observed.Mark.Holder(),
 	}
-	return action
 }
 
 // DecideRemoval says whether the target of mark may remove observed. It may remove what
@@ -111,10 +153,7 @@ func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, e
 		if takeOwnership {
 			return Uninstall, nil
 		}
-		return Keep, &ForeignError{
-			Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
-			Ownership: ownership, Holder: observed.Mark.Holder(),
-		}
+		return Keep, foreign(*observed, ownership)
 	case Unmarked, OtherOwner, OtherTarget, SameName, SameKey:
 	}
 	return Keep, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
@@ -80,6 +81,37 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
+// To an owner every target of its own is itself; who made the newest revision still counts.
+func TestOwnershipBy(t *testing.T) {
+	t.Parallel()
+	for name, mark := range marks() {
+		for _, current := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, current: %t", name, current), func(t *testing.T) {
+				t.Parallel()
+				observed := release.Observed{Revision: 3, Mark: mark}
+				want := release.Self
+				switch {
+				case mark.Owner == "":
+					want = release.Unmarked
+				case !current:
+					want = release.OtherTool
+				case mark.Owner != "o":
+					want = release.OtherOwner
+				}
+				if current {
+					observed.Mark.Revision = 3
+				}
+				if got := observed.OwnershipBy("o"); got != want {
+					t.Errorf("got %v, want %v", got, want)
+				}
+				if got, want := observed.IsMarkedBy("o"), mark.Owner == "o"; got != want {
+					t.Errorf("marked by the owner: %t, want %t", got, want)
+				}
+			})
+		}
+	}
+}
+
 // Marks without an id or a key prove nothing to each other.
 func TestOwnershipOfEmptyMarks(t *testing.T) {
 	t.Parallel()
@@ -116,7 +148,7 @@ func TestDecide(t *testing.T) {
 			if row.current {
 				observed.Mark.Revision = 3
 			}
-			got, err := release.Decide(wanted, &observed, row.takeOwnership)
+			got, err := release.Decide(release.Facts{}, wanted, &observed, row.takeOwnership)
 
 			if row.status == release.StatusUninstalled {
 				expectAction(t, got, err, release.Install)
@@ -146,7 +178,7 @@ func TestDecide(t *testing.T) {
 	if want := 9 * len(marks()) * 8; rows != want {
 		t.Errorf("%d combinations, want %d", rows, want)
 	}
-	got, err := release.Decide(wanted, nil, false)
+	got, err := release.Decide(release.Facts{}, wanted, nil, false)
 	expectAction(t, got, err, release.Install)
 }
 
@@ -171,6 +203,85 @@ func expectAction(t *testing.T, got release.Action, err error, want release.Acti
 	t.Helper()
 	if err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// Each row names what is known of a deployment whose release is on the cluster as it was
+// written, and what follows: whether the plan shows a write, and what the write does.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change   func(*release.Facts)
+		observed func(*release.Observed)
+		needs    bool
+		action   release.Action
+	}{
+		"as wanted":                   {},
+		"not in state":                {change: func(f *release.Facts) { *f = release.Facts{} }, needs: true},
+		"another digest":              {change: func(f *release.Facts) { f.SameDigest = false }, observed: func(o *release.Observed) { o.Mark.Digest = "former" }, needs: true, action: release.Upgrade},
+		"another digest, killed":      {change: func(f *release.Facts) { f.SameDigest = false }, needs: true},
+		"another write-only version":  {change: func(f *release.Facts) { f.SameDigest = false }, observed: func(o *release.Observed) { o.Mark.Digest = "former" }, needs: true, action: release.Upgrade},
+		"another release":             {change: func(f *release.Facts) { f.SameRelease = false }, needs: true},
+		"failed before":               {change: func(f *release.Facts) { f.Settled = false }, observed: func(o *release.Observed) { o.Status = release.StatusFailed }, needs: true, action: release.Upgrade},
+		"failed before, succeeded":    {change: func(f *release.Facts) { f.Settled = false }, needs: true},
+		"cut short before":            {change: func(f *release.Facts) { f.Settled = false }, observed: func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }, needs: true, action: release.Recover},
+		"drift":                       {change: func(f *release.Facts) { f.Drifted = true }, needs: true, action: release.Upgrade},
+		"drift, to be adopted":        {change: func(f *release.Facts) { f.Drifted = true }, observed: func(o *release.Observed) { o.Mark.Instance = "imported" }, needs: true, action: release.Upgrade},
+		"drift, cut short":            {change: func(f *release.Facts) { f.Drifted = true }, observed: func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }, needs: true, action: release.Recover},
+		"another record":              {change: func(f *release.Facts) { f.SameDigest, f.OtherRecord = false, true }, needs: true, action: release.Upgrade},
+		"another record, not known":   {change: func(f *release.Facts) { *f = release.Facts{OtherRecord: true} }, needs: true},
+		"adopted":                     {change: func(f *release.Facts) { *f = release.Facts{} }, observed: func(o *release.Observed) { o.Mark.Instance = "j" }, needs: true, action: release.Adopt},
+		"imported":                    {change: func(f *release.Facts) { f.Forced = true }, observed: func(o *release.Observed) { o.Mark.Instance = "imported" }, needs: true, action: release.Adopt},
+		"all to be looked at":         {change: func(f *release.Facts) { f.Forced = true }, needs: true},
+		"values that nobody has read": {change: func(f *release.Facts) { f.Unpinned = true }, needs: true},
+		"a move that failed":          {change: func(f *release.Facts) { f.Leftovers = true }, needs: true},
+		"gone":                        {change: func(f *release.Facts) { *f = release.Facts{} }, observed: func(o *release.Observed) { o.Status = release.StatusUninstalled }, needs: true, action: release.Install},
+		"drift, gone":                 {change: func(f *release.Facts) { f.Drifted = true }, observed: func(o *release.Observed) { o.Status = release.StatusUninstalled }, needs: true, action: release.Install},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := release.Facts{Known: true, SameDigest: true, SameRelease: true, Settled: true}
+			if test.change != nil {
+				test.change(&facts)
+			}
+			if got := facts.NeedsWrite(); got != test.needs {
+				t.Errorf("needs a write: %t, want %t", got, test.needs)
+			}
+			wanted := wantedMark()
+			observed := release.Observed{Release: "r", Namespace: "ns", Revision: 3, Status: release.StatusDeployed, Mark: wanted}
+			observed.Mark.Revision = 3
+			if test.observed != nil {
+				test.observed(&observed)
+			}
+			got, err := release.Decide(facts, wanted, &observed, false)
+			expectAction(t, got, err, test.action)
+		})
+	}
+}
+
+func TestActionWrites(t *testing.T) {
+	t.Parallel()
+	tests := map[release.Action]struct {
+		writes    bool
+		rewriting release.Action
+	}{
+		release.Keep:    {rewriting: release.Upgrade},
+		release.Adopt:   {rewriting: release.Upgrade},
+		release.Install: {writes: true, rewriting: release.Install},
+		release.Upgrade: {writes: true, rewriting: release.Upgrade},
+		release.Recover: {writes: true, rewriting: release.Recover},
+	}
+	for action, test := range tests {
+		if got := action.Writes(); got != test.writes {
+			t.Errorf("%v writes: %t, want %t", action, got, test.writes)
+		}
+		if got := action.Rewriting(true); got != test.rewriting {
+			t.Errorf("%v with a reason to write is %v, want %v", action, got, test.rewriting)
+		}
+		if got := action.Rewriting(false); got != action {
+			t.Errorf("%v without a reason to write is %v", action, got)
+		}
 	}
 }
 
@@ -213,26 +324,9 @@ func TestDecideRemoval(t *testing.T) {
 	}
 }
 
-func TestObjectKey(t *testing.T) {
-	t.Parallel()
-	tests := map[string]release.Object{
-		"apps/Deployment/web/nginx": {Group: "apps", Kind: "Deployment", Namespace: "web", Name: "nginx"},
-		"Service/web/nginx":         {Kind: "Service", Namespace: "web", Name: "nginx"},
-		"Namespace/web":             {Kind: "Namespace", Name: "web"},
-	}
-	for want, object := range tests {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			if got := object.Key(); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
-}
-
 func TestHashesCountEqualKeysTogether(t *testing.T) {
 	t.Parallel()
-	twice := release.Rendering{Objects: []release.Object{{Kind: "ConfigMap", Name: "a", Hash: "1"}, {Kind: "ConfigMap", Name: "a", Hash: "2"}}}
+	twice := release.Rendering{Objects: []diff.Object{{Kind: "ConfigMap", Name: "a", Hash: "1"}, {Kind: "ConfigMap", Name: "a", Hash: "2"}}}
 	once := release.Rendering{Objects: twice.Objects[:1]}
 	if twice.Hashes()["ConfigMap/a"] == once.Hashes()["ConfigMap/a"] {
 		t.Error("a second object with the same key does not show in the hash")

@@ -1,8 +1,8 @@
 package release
 
 // Known is what Terraform's state says of a release. An apply wrote it, or a refresh or an
-// import that the user asked for. Nothing that is written into a cluster changes it, so it
-// decides what may be removed, where, and as whom. What the release record says is a claim.
+// import that the user asked for. Nothing that is written into a cluster changes it, but
+// for Revision, so it decides what may be removed, where, and as whom. What the release record says is a claim.
 type Known struct {
 	Release   string
 	Namespace string
@@ -16,6 +16,9 @@ type Known struct {
 	// wrote or verified; "" if none is known. A record with other content is not trusted:
 	// none of its hooks runs and no rollback uses it.
 	Content string
+	// Revision is the newest that was seen of the release, 0 in a state of an earlier version.
+	// It says only which record to ask for by its name, before the release counts as gone.
+	Revision int
 	// TargetNamespace is the one namespace that all objects of the release are in, "" for
 	// a release that is not restricted.
 	TargetNamespace string

@@ -46,6 +46,25 @@ func (m Mark) Ownership(observed Observed) Ownership {
 	return OtherTarget
 }
 
+// OwnershipBy says whose a release is to an owner, whichever of its targets asks. A release
+// of any of them is Self.
+func (o Observed) OwnershipBy(owner string) Ownership {
+	switch ownership := NewMark(owner, "", "", "", "").Ownership(o); ownership {
+	case OtherTarget, SameName, SameKey, Self:
+		return Self
+	case Unmarked, OtherTool, OtherOwner:
+		return ownership
+	}
+	return Unmarked
+}
+
+// IsMarkedBy reports whether the record carries the mark of an owner, whoever has made the
+// newest revision since.
+func (o Observed) IsMarkedBy(owner string) bool { return o.Mark.Owner == labelValue(owner) }
+
+// IsByTarget reports whether a target of this provider made the newest revision.
+func (o Ownership) IsByTarget() bool { return o != Unmarked && o != OtherTool }
+
 // mayAdopt reports whether the release may be written without take_ownership.
 func (o Ownership) mayAdopt() bool { return o == Self || o == SameKey }
 

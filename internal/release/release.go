@@ -38,6 +38,11 @@ type Observed struct {
 	Mark Mark
 }
 
+// IsThere tells a release from none, and from the history that an uninstall can leave.
+func IsThere(observed *Observed) bool {
+	return observed != nil && observed.Status != StatusUninstalled
+}
+
 // Mark says who made a revision of a release and from what. It travels as
 // labels of the release record; NewMark makes its fields legal label values.
 type Mark struct {
@@ -62,15 +67,19 @@ type Mark struct {
 }
 
 // NewMark makes the mark of a deployment. Names that are no legal label values
-// stand in it as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015".
+// stand in it as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015". An instance that
+// is not known yet stays "".
 func NewMark(owner, target, instance, bundle, digest string) Mark {
-	return Mark{
-		Owner:    labelValue(owner),
-		Target:   labelValue(target),
-		Instance: labelValue(instance),
-		Bundle:   labelValue(bundle),
-		Digest:   labelValue(digest),
+	made := Mark{
+		Owner:  labelValue(owner),
+		Target: labelValue(target),
+		Bundle: labelValue(bundle),
+		Digest: labelValue(digest),
 	}
+	if instance != "" {
+		made.Instance = labelValue(instance)
+	}
+	return made
 }
 
 // AdoptionKey is what stands on a record of an adoption key: a hash over owner and key in
@@ -102,6 +111,20 @@ type CorruptRecordError struct {
 
 func (e *CorruptRecordError) Error() string {
 	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret to have the release installed again", e.Name)
+}
+
+// UnlistedError reports a release that the cluster's list of release records lacks, while
+// the record of a revision that state knows can be read by its name. So the list does not
+// prove that the release is gone.
+type UnlistedError struct {
+	Release   string
+	Namespace string
+	Revision  int
+}
+
+// Error names no release, so that one cause reads alike for all of them.
+func (e *UnlistedError) Error() string {
+	return "the cluster's list of release records lacks this release, and its record is still there"
 }
 
 // ChangedError says that a release is not as it was when the cluster was looked at, or

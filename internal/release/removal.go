@@ -37,10 +37,17 @@ func TermsOf(d target.Deployment) Terms {
 
 // Removal says how one release is removed.
 type Removal struct {
+	// Mark is that of the target that removes the release, and TakeOwnership its consent to
+	// remove what another tool has changed. They decide again before another attempt.
+	Mark          Mark
+	TakeOwnership bool
 	// Spare are the keys of objects that stay because another release holds them.
 	Spare map[string]bool
 	// Timeout is for objects and hooks together.
 	Timeout time.Duration
+	// NamespaceUsedBy are other releases that are to be deployed to its namespace, which
+	// stays for them.
+	NamespaceUsedBy []string
 	// Known is what state says of the release. Its terms, its restriction to a namespace
 	// and its content decide; what the record says does not.
 	Known Known

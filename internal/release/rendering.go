@@ -3,48 +3,27 @@ package release
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
-
-// Object is one rendered object of a release.
-type Object struct {
-	Group     string
-	Kind      string
-	Namespace string
-	Name      string
-	// Hash is a short hash of the object's content, or what stands in its
-	// place for objects whose content must not show.
-	Hash string
-}
-
-// Key is how an object is called in state and messages, its parts joined by
-// slashes where there are any: "apps/Deployment/web/nginx", "Service/web/nginx",
-// "Namespace/web".
-func (o Object) Key() string {
-	parts := make([]string, 0, 4)
-	for _, part := range []string{o.Group, o.Kind, o.Namespace, o.Name} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "/")
-}
 
 // Rendering is what a deployment's templates give.
 type Rendering struct {
 	// Chart and Version are the name and version of the chart in the release.
 	Chart   string
 	Version string
-	Objects []Object
+	Objects []diff.Object
 	// Documents are the same objects in full, and hooks; none where they are not known
 	// before they are deployed.
-	Documents []Document
+	Documents []diff.Document
 	// Irreproducible names what makes another rendering differ, such as a
 	// template function that reads the clock; "" when nothing does.
 	Irreproducible string
 	// AsksCluster says that it does so only because it is not known what the cluster
 	// can do.
 	AsksCluster bool
+	// CRDs are hashes of the files below crds/, whose objects are in no manifest.
+	CRDs []string
 }
 
 // Hashes maps the key of each object to its hash. Objects with equal keys, as

@@ -23,15 +23,26 @@ type Write struct {
 	// Former are the releases, as Key, that the deployment moves from. Their objects are
 	// taken over, and nobody else's.
 	Former []string
+	// Taken are objects, by diff.Object.Key, that are taken over from releases of the same target,
+	// by Key, and Spare those that another bundle of the target takes over: they are not
+	// deleted although the release no longer has them.
+	Taken map[string][]string
+	Spare map[string]string
 	// Description stands in the history of the release.
 	Description string
 	// Known is what state says of the release at this namespace and name, nil if it does
 	// not know one there. Objects that are there already belong to the release only if
 	// state knows it, or TakeOwnership is set.
 	Known *Known
+	// NamespaceUsedBy are other releases that are to be deployed to the namespace. It stays
+	// for them if an install is taken back.
+	NamespaceUsedBy []string
 	// Turn is the operation's, nil if nobody counts.
 	Turn Turn
 }
+
+// MovesObjects reports whether objects are taken over from other releases of the target.
+func (w Write) MovesObjects() bool { return len(w.Former)+len(w.Taken) > 0 }
 
 // Turn is the place of an operation among those that run at once.
 type Turn interface {
@@ -80,10 +91,25 @@ func (s Snapshot) Find(namespace, name string) *Observed {
 // Of are the releases of a bundle that an owner has, whichever of its targets made
 // them, sorted by namespace and name.
 func (s Snapshot) Of(owner, bundle string) []Observed {
-	wanted := NewMark(owner, "", "", bundle, "")
+	return s.matching(func(o Observed) bool { return o.IsMarkedBy(owner) && o.Mark.Bundle == labelValue(bundle) })
+}
+
+// OfTarget are the releases of a target by its name, whichever instance of it made them,
+// sorted by namespace and name.
+func (s Snapshot) OfTarget(owner, target string) []Observed {
+	return s.matching(func(o Observed) bool { return o.IsMarkedBy(owner) && o.Mark.Target == labelValue(target) })
+}
+
+// Owned are the releases that have an ownership seen from the target of a mark, sorted by namespace and name.
+func (s Snapshot) Owned(by Mark, as Ownership) []Observed {
+	return s.matching(func(o Observed) bool { return by.Ownership(o) == as })
+}
+
+// matching returns the releases that are there and wanted, sorted by namespace and name.
+func (s Snapshot) matching(isWanted func(Observed) bool) []Observed {
 	var found []Observed
 	for _, observed := range s.Releases {
-		if observed.Mark.Owner == wanted.Owner && observed.Mark.Bundle == wanted.Bundle && observed.Status != StatusUninstalled {
+		if IsThere(&observed) && isWanted(observed) {
 			found = append(found, observed)
 		}
 	}

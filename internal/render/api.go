@@ -4,8 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -25,7 +27,8 @@ type Charts struct {
 // Irreproducible says otherwise: then templates read what only the cluster or the
 // moment can tell. A release that no cluster could store is an error, as all that the
 // sandbox reports. Equal deployments are rendered once.
-func (c *Charts) Render(ctx context.Context, d target.Deployment) (release.Rendering, error) {
+func (c *Charts) Render(ctx context.Context, d target.Deployment) (_ release.Rendering, err error) {
+	defer status.Recover("rendering release "+d.Release, &err)
 	key, ok := planKey(d)
 	if !ok {
 		return c.plan(ctx, d)
@@ -62,4 +65,9 @@ func (c *Charts) Describe(d target.Deployment) (name, version string, err error)
 		return "", "", err
 	}
 	return loaded.Name(), loaded.Metadata.Version, nil
+}
+
+// DescribeBundle is Describe for the options of the bundle itself.
+func (c *Charts) DescribeBundle(b *bundle.Bundle) (name, version string, err error) {
+	return c.Describe(target.Deployment{Bundle: b, Options: b.Definition.Options})
 }

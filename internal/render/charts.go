@@ -19,6 +19,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -150,7 +151,7 @@ func CopyChart(original *helmchart.Chart) *helmchart.Chart {
 		copied.Metadata = &metadata
 	}
 	if original.Values != nil {
-		copied.Values = copyValues(original.Values)
+		copied.Values = fleetyaml.CopyValues(original.Values)
 	}
 	copied.SetDependencies()
 	for _, dependency := range original.Dependencies() {
@@ -192,22 +193,32 @@ func hasFile(files []bundle.File, name string) bool {
 	return slices.ContainsFunc(files, func(f bundle.File) bool { return f.Name == name })
 }
 
-// chartAt takes a folder of a bundle, or a packed chart, as a chart.
+// chartAt takes a folder of a bundle, or a packed chart, as a chart. A .helmignore of the folder
+// counts if the bundle has it; those of subcharts do not, as for Helm's command.
 func chartAt(b *bundle.Bundle, dir string) ([]*loader.BufferedFile, error) {
 	prefix := ""
 	if dir != "." {
 		prefix = dir + "/"
 	}
-	var below []*loader.BufferedFile
+	var (
+		below     []*loader.BufferedFile
+		isLeftOut = func(string) bool { return false }
+		err       error
+	)
 	for _, file := range b.Files {
-		if file.Name == dir {
+		name, isBelow := strings.CutPrefix(file.Name, prefix)
+		switch {
+		case file.Name == dir:
 			return unpack(b.Name, file)
-		}
-		if name, ok := strings.CutPrefix(file.Name, prefix); ok {
+		case name == bundle.HelmIgnoreFile && isBelow:
+			if isLeftOut, err = chart.IgnoreRules(file.Content); err != nil {
+				return nil, &ChartError{Bundle: b.Name, Err: fmt.Errorf("%s: %w", file.Name, err)}
+			}
+		case isBelow:
 			below = append(below, &loader.BufferedFile{Name: name, Data: file.Content})
 		}
 	}
-	return below, nil
+	return slices.DeleteFunc(below, func(file *loader.BufferedFile) bool { return isLeftOut(file.Name) }), nil
 }
 
 // unpack reads a packed chart.
@@ -222,19 +233,19 @@ func unpack(bundleName string, file bundle.File) ([]*loader.BufferedFile, error)
 // rawChart makes a chart of plain manifests. They lie beside the templates, and
 // one template per file only quotes it: nothing in them is read as a template,
 // while Helm sorts them and runs their hooks as it does with any chart's.
-// Files below templates/ are templates, as in Fleet
-// (internal/helmdeployer/render/helm.go).
+// Manifests below templates/ are templates, as in Fleet
+// (internal/helmdeployer/render/helm.go). A _helpers.tpl there is not taken.
 func rawChart(b *bundle.Bundle, files []bundle.File, content string) ([]*loader.BufferedFile, error) {
 	generated, err := generatedChart(b, content)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		if strings.HasPrefix(file.Name, templatesDir) {
-			generated = append(generated, &loader.BufferedFile{Name: file.Name, Data: file.Content})
+		if !isManifest(file.Name, files) {
 			continue
 		}
-		if !isManifest(file.Name, files) {
+		if strings.HasPrefix(file.Name, templatesDir) {
+			generated = append(generated, &loader.BufferedFile{Name: file.Name, Data: file.Content})
 			continue
 		}
 		stream, err := rawManifest(file)

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -27,17 +26,16 @@ func (e *NotADefinitionError) Error() string {
 func CheckCRDs(c *chart.Chart, d target.Deployment) error {
 	for _, crd := range c.CRDObjects() {
 		objects, err := manifest.ParseAll(crd.File.Data)
-		_, incomplete := errors.AsType[*manifest.IncompleteError](err)
-		if incomplete || err != nil && d.Options.Namespace != "" {
-			return fmt.Errorf("reading %s: %w", crd.Filename, err)
-		}
 		if err != nil {
-			continue // An API server says what is wrong with it.
+			return &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", crd.Filename, err)}
 		}
 		if err := manifest.RefuseRecords(objects, d.Namespace); err != nil {
 			return err
 		}
 		for _, object := range manifest.Flatten(objects) {
+			if object.GetName() == "" && object.GetGenerateName() == "" {
+				return &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: a %s has no name", crd.Filename, object.GetKind())}
+			}
 			if d.Options.Namespace != "" && object.GetKind() != manifest.CRDKind {
 				return &NotADefinitionError{Kind: object.GetKind(), Name: object.GetName(), File: crd.Filename, Namespace: d.Namespace}
 			}

@@ -128,3 +128,17 @@ func (e *TooLargeError) Error() string {
 		"leave files out with a .helmignore or .fleetignore, or make several bundles of it; the largest files are %s",
 		e.Bundle, e.Size>>10, MaxStored>>10, strings.Join(files, ", "))
 }
+
+// TwiceError says that a bundle has one object twice.
+type TwiceError struct {
+	Object string // diff.Object.Key
+	// Places are files, or templates of a chart.
+	Places [2]string
+}
+
+func (e *TwiceError) Error() string {
+	if e.Places[0] == e.Places[1] {
+		return fmt.Sprintf("%s is there twice in %s; remove one of them", e.Object, e.Places[0])
+	}
+	return fmt.Sprintf("%s is there twice, in %s and in %s; remove one of them", e.Object, e.Places[0], e.Places[1])
+}

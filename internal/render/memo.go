@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -31,27 +31,24 @@ func (m *memo[V]) get(ctx context.Context, key string, create func() (V, error))
 	if known, ok := m.known(key); ok {
 		return known, nil
 	}
-	result, err, shared := m.running.Do(key, func() (any, error) {
-		made, err := guarded(create)
+	result, err, shared := m.running.Do(key, func() (_ any, err error) {
+		defer status.Recover("rendering", &err) // A panic below singleflight ends the process.
+		made, err := create()
 		if err == nil {
 			m.remember(key, made)
 		}
 		return made, err
 	})
 	if err != nil && shared && ctx.Err() == nil { // The one that was first can have given up.
-		return create()
+		return recovered(create)
 	}
 	made, _ := result.(V)
 	return made, err
 }
 
-// guarded turns a panic into an error. One below singleflight would end the process.
-func guarded[V any](create func() (V, error)) (made V, err error) {
-	defer func() {
-		if raised := recover(); raised != nil {
-			err = fmt.Errorf("rendering: panic: %v", raised)
-		}
-	}()
+// recovered returns what create makes, and its panic as an error.
+func recovered[V any](create func() (V, error)) (made V, err error) {
+	defer status.Recover("rendering", &err)
 	return create()
 }
 

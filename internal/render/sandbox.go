@@ -40,7 +40,8 @@ type Files struct {
 	Outputs map[string]string
 	// Objects are YAML documents, in place of Outputs.
 	Objects string
-	// CRDs are the files below crds/ in their order, for the first revision only.
+	// CRDs are the files below crds/ in their order, for the first revision only unless
+	// helm.crds replaces them.
 	CRDs [][]byte
 	// Metadata and Values are those of the chart as JSON after its dependencies were
 	// processed, empty if it has none.

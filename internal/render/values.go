@@ -12,27 +12,5 @@ func Values(d target.Deployment) map[string]any {
 	if d.WriteOnly != nil {
 		values = fleetyaml.MergeValues(values, d.WriteOnly.Values)
 	}
-	return copyValues(values)
-}
-
-func copyValues(values map[string]any) map[string]any {
-	copied := make(map[string]any, len(values))
-	for key, value := range values {
-		copied[key] = copyValue(value)
-	}
-	return copied
-}
-
-func copyValue(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return copyValues(value)
-	case []any:
-		copied := make([]any, len(value))
-		for i, item := range value {
-			copied[i] = copyValue(item)
-		}
-		return copied
-	}
-	return value
+	return fleetyaml.CopyValues(values)
 }

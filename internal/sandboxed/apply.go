@@ -7,6 +7,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -29,7 +30,7 @@ func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision rend
 		return render.Files{}, err
 	}
 	var files render.Files
-	if !revision.Upgrade {
+	if !revision.Upgrade || d.HelmOptions().CRDs == fleetyaml.CRDsCreateReplace {
 		files.CRDs = crdsOf(loaded)
 	}
 	if style.Kustomize || d.Options.Namespace != "" {
@@ -45,8 +46,11 @@ func (r *Renderer) Apply(ctx context.Context, d target.Deployment, revision rend
 
 // changed are the objects of a deployment after its kustomization.
 func (r *Renderer) changed(d target.Deployment, style render.Style, outputs map[string]string) (string, error) {
-	objects, err := renderedObjects(d, outputs)
+	objects, unique, err := renderedObjects(d, outputs)
 	if err != nil {
+		return "", err
+	}
+	if err := unique.check(d); err != nil {
 		return "", err
 	}
 	if style.Kustomize && !style.Helm {

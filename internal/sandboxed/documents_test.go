@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 // A rendering holds its objects in full, those of a list one by one, and hooks beside
@@ -21,14 +21,14 @@ func TestRenderDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []release.Document{
+	want := []diff.Document{
 		{
-			Object:  release.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"},
+			Object:  diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"},
 			Content: `{"apiVersion":"v1","data":{"a":"y2","b":"x"},"kind":"ConfigMap","metadata":{"name":"a"}}`,
 		},
-		{Object: release.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`},
+		{Object: diff.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`},
 		{
-			Object: release.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
+			Object: diff.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
 			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"parallelism":12345678901234567}}`,
 		},
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"helm.sh/helm/v3/pkg/chartutil"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -35,6 +33,9 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 		}
 		return release.Rendering{}, err
 	}
+	if err := first.unique.check(d); err != nil {
+		return release.Rendering{}, err
+	}
 	if err := r.checkSize(d, first, p); err != nil {
 		return release.Rendering{}, err
 	}
@@ -54,6 +55,7 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 		Documents:      documents,
 		Irreproducible: found.cause,
 		AsksCluster:    found.asks,
+		CRDs:           render.CRDHashes(first.chart),
 	}, nil
 }
 
@@ -66,7 +68,7 @@ func (r *Renderer) described(d target.Deployment, why doubt) (release.Rendering,
 	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
 		return release.Rendering{}, err
 	}
-	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asks}, nil
+	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asks, CRDs: render.CRDHashes(loaded)}, nil
 }
 
 // Template renders a deployment for a version of Kubernetes, see render.Charts.Template.
@@ -132,16 +134,4 @@ func applied(d target.Deployment, made rendered) rendered {
 		manifest.KeepCRDs(made.objects)
 	}
 	return made
-}
-
-// split takes hooks apart, as Helm does.
-func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
-	for _, object := range objects {
-		if _, isHook := manifest.Annotations(object)[helmrelease.HookAnnotation]; isHook {
-			hooks = append(hooks, object)
-			continue
-		}
-		ordinary = append(ordinary, object)
-	}
-	return ordinary, hooks
 }

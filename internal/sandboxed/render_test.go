@@ -162,6 +162,24 @@ func TestRenderErrors(t *testing.T) {
 			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nknd: CustomResourceDefinition\n"}, nil),
 			want:       "crds/a.yaml: line 1: the document has no kind",
 		},
+		"helpers of plain manifests": {
+			deployment: deployment(map[string]string{"templates/a.yaml": `{{ include "x" . }}`, "templates/_h.tpl": `{{ define "x" }}{{ end }}`}, nil),
+			want:       "(templates/_h.tpl is not read: without a Chart.yaml",
+		},
+		"definition that is no YAML": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "crds/a.yaml": "apiVersion: [\n"}, nil),
+			want:       "bundle b: web/crds/a.yaml: document 1: ",
+		},
+		"definition without a name": {
+			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {title: a}\n"}, nil),
+			want:       "bundle b: web/crds/a.yaml: a CustomResourceDefinition has no name",
+		},
+		"definition of a subchart without a name": {
+			deployment: deployment(map[string]string{
+				"Chart.yaml": chartYAML, "charts/sub/Chart.yaml": strings.Replace(chartYAML, "web", "sub", 1), "charts/sub/crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n",
+			}, nil),
+			want: "bundle b: web/charts/sub/crds/a.yaml: a CustomResourceDefinition has no name",
+		},
 		"overlay patch without its file": {
 			deployment: deployment(map[string]string{"overlays/o/x_patch.yaml": "a: b"}, func(d *target.Deployment) { d.Options.YAML = &fleetyaml.YAML{Overlays: []string{"o"}} }),
 			want:       "overlays/o/x_patch.yaml changes x.yaml",

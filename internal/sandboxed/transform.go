@@ -1,6 +1,7 @@
 package sandboxed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,7 @@ type Environment struct {
 type rendered struct {
 	chart          *chart.Chart
 	objects, hooks []*unstructured.Unstructured
+	unique         *uniqueness
 }
 
 // render makes the objects of a deployment: its chart's, put through its
@@ -58,7 +60,7 @@ func (r *Renderer) render(d target.Deployment, p Environment) (rendered, error) 
 
 // assemble makes the objects of a deployment from what its templates gave.
 func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *chart.Chart, files map[string]string) (rendered, error) {
-	objects, err := renderedObjects(d, files)
+	objects, unique, err := renderedObjects(d, files)
 	if err != nil {
 		return rendered{}, err
 	}
@@ -70,7 +72,7 @@ func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *char
 	if objects, err = render.Confine(objects, d, nil); err != nil {
 		return rendered{}, err
 	}
-	return rendered{chart: loaded, objects: objects}, nil
+	return rendered{chart: loaded, objects: objects, unique: unique}, nil
 }
 
 // installed is the chart of a deployment as a record contains it.
@@ -97,9 +99,23 @@ func runTemplates(d target.Deployment, loaded *chart.Chart, p Environment) (map[
 	}
 	files, err := runEngine(loaded, values, p.Lookup)
 	if err != nil {
-		return nil, &render.TemplateError{Bundle: d.Bundle.Name, Err: err}
+		return nil, &render.TemplateError{Bundle: d.Bundle.Name, Err: withHelpers(d, err)}
 	}
 	return files, nil
+}
+
+// withHelpers adds to the error of a template of plain manifests which file could be missed: Fleet
+// does not take it either.
+func withHelpers(d target.Deployment, err error) error {
+	if _, isChart := d.Bundle.ChartDirectory(d.Options.Helm); isChart {
+		return err
+	}
+	for _, file := range d.Bundle.Files {
+		if strings.HasPrefix(file.Name, "templates/") && path.Ext(file.Name) == ".tpl" {
+			return fmt.Errorf("%w (%s is not read: without a Chart.yaml, as in Fleet, only .yaml, .yml and .json files below templates/ are templates)", err, file.Name)
+		}
+	}
+	return err
 }
 
 // renderValues are what the templates of a chart are run with. Subcharts that are not
@@ -109,8 +125,8 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 		return nil, &render.ReleaseNameError{Bundle: d.Bundle.Name, Name: d.Release, Err: err}
 	}
 	values := render.Values(d)
-	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
-		return nil, &render.ChartError{Bundle: d.Bundle.Name, Err: err}
+	if err := processDependencies(d, loaded, values); err != nil {
+		return nil, err
 	}
 	if wants := loaded.Metadata.KubeVersion; wants != "" && !p.anyVersion && !chartutil.IsCompatibleRange(wants, p.Capabilities.KubeVersion.String()) {
 		return nil, &render.KubeVersionError{Bundle: d.Bundle.Name, Wants: wants, Version: p.Capabilities.KubeVersion.String()}
@@ -125,31 +141,38 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 	}
 	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.Capabilities, d.HelmOptions().SkipSchemaValidation)
 	if err != nil {
+		if _, mismatch := chartutil.CoalesceValues(loaded, values); mismatch != nil {
+			err = cmp.Or(subchartMistake(loaded, values, ""), err)
+		}
 		return nil, &render.SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}
 	return made, nil
 }
 
-// renderedObjects are what the templates of a chart gave, hooks as well.
-func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, error) {
+// renderedObjects are what the templates of a chart gave, hooks as well, and whether an object
+// is among them twice.
+func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, *uniqueness, error) {
 	var objects []*unstructured.Unstructured
+	unique := newUniqueness(d)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		// What Helm leaves out (helm.sh/helm/v3, pkg/action/action.go, renderResources).
 		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		for _, document := range parted(files[name]) {
+		documents := parted(files[name])
+		for i, document := range documents {
 			found, err := manifest.ParseAll([]byte(document))
 			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // Its line is not one of the template.
 				err = fmt.Errorf("a rendered document has no %s", incomplete.Missing)
 			}
 			if err != nil {
-				return nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
+				return nil, nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
 			}
+			unique.add(found, placeOf(name, i+1, len(documents)))
 			objects = append(objects, found...)
 		}
 	}
-	return objects, nil
+	return objects, unique, nil
 }
 
 // parted are the documents of a rendered file as Helm finds them, who lets one begin
@@ -175,7 +198,8 @@ func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, obj
 	if made.Helm {
 		return manifest.Parse(built)
 	}
-	return renderedObjects(d, map[string]string{"kustomize.yaml": string(built)}) // As Helm reads it.
+	objects, _, err = renderedObjects(d, map[string]string{"kustomize.yaml": string(built)}) // As Helm reads it.
+	return objects, err
 }
 
 // kustomized builds the kustomization of the bundle, around objects of its chart if it has

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"text/template"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
@@ -94,7 +95,7 @@ func (s *templateSet) run(facts map[string]any) target.Evaluated {
 		return target.Evaluated{Failure: s.failure}
 	}
 	var result target.Evaluated
-	own := copyMap(facts)
+	own := fleetyaml.CopyValues(facts) // Functions such as set change it.
 	for i, t := range s.Templates {
 		text, err := execute(s.parsed[i], own)
 		if err != nil {
@@ -119,7 +120,7 @@ func execute(t *template.Template, facts map[string]any) (string, error) {
 func (s *templateSet) locate(t target.Template, facts map[string]any, err error) *target.TemplateFailure {
 	var own map[string]any
 	if facts != nil {
-		own = copyMap(facts)
+		own = fleetyaml.CopyValues(facts)
 	}
 	for _, part := range t.Parts {
 		if err := s.try(part, own); err != nil {
@@ -144,27 +145,4 @@ func failureOf(place string, err error) *target.TemplateFailure {
 		failure.NonHermetic = nonHermetic.Function
 	}
 	return failure
-}
-
-// copyMap copies what functions such as set can change.
-func copyMap(from map[string]any) map[string]any {
-	to := make(map[string]any, len(from))
-	for key, value := range from {
-		to[key] = copyValue(value)
-	}
-	return to
-}
-
-func copyValue(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return copyMap(value)
-	case []any:
-		list := make([]any, len(value))
-		for i, item := range value {
-			list[i] = copyValue(item)
-		}
-		return list
-	}
-	return value
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -71,6 +72,17 @@ func Encrypted(content []byte) bool {
 			return true
 		}
 	}
+}
+
+var (
+	dotenvMetadata = regexp.MustCompile(`(?m)^sops_(mac|lastmodified)=`)
+	iniMetadata    = regexp.MustCompile(`(?ms)^\[sops\]\s*$.*^(mac|lastmodified)\s*=`)
+)
+
+// EncryptedLines reports whether a file is a dotenv or an INI file that SOPS has encrypted.
+// Open decrypts neither.
+func EncryptedLines(content []byte) bool {
+	return dotenvMetadata.Match(content) || iniMetadata.Match(content)
 }
 
 func hasMetadata(document *yaml.Node) bool {

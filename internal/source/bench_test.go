@@ -51,12 +51,12 @@ func BenchmarkGenerate2000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		client := git.New(git.Config{TempDir: b.TempDir()})
-		made, _, err := source.New(client, nil, nil).Generate(b.Context(), spec, nil)
+		made, err := source.New(client, nil, nil).Generate(b.Context(), spec, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if len(made) != bundles {
-			b.Fatalf("%d bundles", len(made))
+		if len(made.Bundles) != bundles {
+			b.Fatalf("%d bundles", len(made.Bundles))
 		}
 		if err := client.Close(); err != nil {
 			b.Fatal(err)

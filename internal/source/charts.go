@@ -52,21 +52,28 @@ type whole struct {
 	pinned bool
 }
 
+// chartSources are where charts of bundles are kept.
+type chartSources struct {
+	git    Git
+	charts Charts
+	public Charts // Without credentials.
+}
+
 // complete fetches what a bundle needs besides its own files. What pins name is
 // found to be the same again, or is an error.
-func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (whole, error) {
+func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins []Pinned) (whole, error) {
 	made := whole{bundle: b, pinned: true}
 	if len(b.Wanted()) == 0 && len(b.Unmet()) == 0 {
 		return made, nil
 	}
-	if s.charts == nil {
+	if c.charts == nil {
 		return whole{}, errNoCharts
 	}
 	var added []bundle.File
 	for _, chart := range b.Wanted() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == "" && p.Chart == chart })
 		alone := b.Definition.Helm != nil && b.Definition.Helm.DisableDependencyUpdate
-		files, pin, err := s.fetchChart(ctx, spec, chart, known.Pin, alone)
+		files, pin, err := c.fetchChart(ctx, spec, chart, known.Pin, alone)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching the chart of bundle %s: %w", b.Name, err)
 		}
@@ -76,7 +83,7 @@ func (s *Store) complete(ctx context.Context, spec Spec, b *bundle.Bundle, pins 
 	}
 	for _, folder := range b.Unmet() {
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
-		files, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, b.Files, folder, known.Pin)
+		files, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, b.Files, folder, known.Pin)
 		if err != nil {
 			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
 		}
@@ -106,40 +113,40 @@ func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 // chartsFor answers who fetches a chart: with credentials, unless the Spec limits
 // them to other addresses. As in Fleet the expression is matched from the beginning
 // on (internal/bundlereader/resources.go).
-func (s *Store) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
+func (c chartSources) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
 	if spec.HelmRepoURLRegex == "" {
-		return s.charts, nil
+		return c.charts, nil
 	}
 	allowed, err := regexp.Compile("^(?:" + spec.HelmRepoURLRegex + ")")
 	if err != nil {
 		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
 	}
 	if allowed.MatchString(cmp.Or(chart.Repo, chart.Name)) {
-		return s.charts, nil
+		return c.charts, nil
 	}
-	return s.public, nil
+	return c.public, nil
 }
 
 // chartsForDependencies fetches without credentials where the Spec limits them: what
 // a chart depends on may be kept anywhere.
-func (s *Store) chartsForDependencies(spec Spec) Charts {
+func (c chartSources) chartsForDependencies(spec Spec) Charts {
 	if spec.HelmRepoURLRegex != "" {
-		return s.public
+		return c.public
 	}
-	return s.charts
+	return c.charts
 }
 
 // fetchChart reads a chart from wherever it is kept, with those it depends on
 // unless it is to stay alone.
-func (s *Store) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+func (c chartSources) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
 	location, err := chart.Location()
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
 	if location.Kind == bundle.Git {
-		return s.fetchFromGit(ctx, spec, location, pin, alone)
+		return c.fetchFromGit(ctx, spec, location, pin, alone)
 	}
-	charts, err := s.chartsFor(spec, chart)
+	charts, err := c.chartsFor(spec, chart)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
@@ -147,37 +154,37 @@ func (s *Store) fetchChart(ctx context.Context, spec Spec, chart bundle.Chart, p
 	case alone:
 		return charts.FetchAlone(ctx, chart, pin)
 	case spec.HelmRepoURLRegex != "":
-		return s.fetchLimited(ctx, charts, chart, pin)
+		return c.fetchLimited(ctx, charts, chart, pin)
 	}
 	return charts.Fetch(ctx, chart, pin)
 }
 
 // fetchLimited fetches a chart with its credentials and what it depends on without.
-func (s *Store) fetchLimited(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
+func (c chartSources) fetchLimited(ctx context.Context, charts Charts, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error) {
 	dependencies := bundle.Pin{Dependencies: pin.Dependencies}
 	pin.Dependencies = nil
 	files, found, err := charts.FetchAlone(ctx, chart, pin)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
-	added, dependencies, err := s.public.Dependencies(ctx, files, ".", dependencies)
+	added, dependencies, err := c.public.Dependencies(ctx, files, ".", dependencies)
 	found.Dependencies = dependencies.Dependencies
 	return slices.Concat(files, added), found, err
 }
 
-func (s *Store) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
-	if s.git == nil {
+func (c chartSources) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location, pin bundle.Pin, alone bool) ([]bundle.File, bundle.Pin, error) {
+	if c.git == nil {
 		return nil, bundle.Pin{}, errNoGit
 	}
 	ref := Ref{Revision: at.Ref}
 	commit := pin.Version
 	if commit == "" {
 		var err error
-		if commit, err = s.git.Resolve(ctx, at.URL, ref); err != nil {
+		if commit, err = c.git.Resolve(ctx, at.URL, ref); err != nil {
 			return nil, bundle.Pin{}, err
 		}
 	}
-	repository, err := s.git.Fetch(ctx, at.URL, commit, ref)
+	repository, err := c.git.Fetch(ctx, at.URL, commit, ref)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
@@ -192,7 +199,7 @@ func (s *Store) fetchFromGit(ctx context.Context, spec Spec, at bundle.Location,
 	if alone {
 		return files, bundle.Pin{Version: commit}, nil
 	}
-	dependencies, pin, err := s.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies, Digest: pin.Digest})
+	dependencies, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, files, ".", bundle.Pin{Dependencies: pin.Dependencies, Digest: pin.Digest})
 	pin.Version = commit
 	return append(files, dependencies...), pin, err
 }

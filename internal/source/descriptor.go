@@ -33,6 +33,10 @@ type Spec struct {
 	// begins with a match; "" limits nothing.
 	HelmRepoURLRegex string `json:"helmRepoURLRegex,omitempty"`
 
+	// HelmIgnore says that the .helmignore of a chart counts. Descriptors of former releases
+	// lack it, and make the bundles that they made then.
+	HelmIgnore bool `json:"helmIgnore,omitempty"`
+
 	// Exactly one of Read and Definition is set. Read makes as many bundles as
 	// there are, Definition makes one of all files.
 	Read       *bundle.ReadOptions `json:"read,omitempty"`

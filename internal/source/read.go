@@ -25,8 +25,12 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	if files, err = enter(files, spec.Path); err != nil {
 		return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
 	}
+	reader := s.reader
+	if !spec.HelmIgnore {
+		reader.IgnoreRules = nil
+	}
 	if spec.Read != nil {
-		result, err := s.reader.Read(files, *spec.Read)
+		result, err := reader.Read(files, *spec.Read)
 		if err != nil {
 			return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), err)
 		}
@@ -36,11 +40,11 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	if err != nil {
 		return bundle.Result{}, fmt.Errorf("reading the options of bundle %s: %w", spec.Definition.Name, err)
 	}
-	made, err := s.reader.New(spec.Definition.Name, files, options)
+	made, warnings, err := reader.New(spec.Definition.Name, files, options)
 	if err != nil {
 		return bundle.Result{}, fmt.Errorf("making bundle %s of %s: %w", spec.Definition.Name, spec.where(), err)
 	}
-	return bundle.Result{Bundles: []bundle.Bundle{made}}, nil
+	return bundle.Result{Bundles: []bundle.Bundle{made}, Warnings: warnings}, nil
 }
 
 // settled is what is left of a definition once it has been through a

@@ -12,11 +12,12 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // Ref names a branch or a revision of a repository; the zero value is its HEAD.
@@ -47,21 +48,20 @@ type Generated struct {
 // Store makes bundles and keeps them by digest until the process ends. It is
 // safe for concurrent use.
 type Store struct {
-	git     Git
-	charts  Charts
-	public  Charts // Without credentials.
-	reader  bundle.Reader
-	reading singleflight.Group
+	git      Git
+	charts   chartSources
+	reader   bundle.Reader
+	describe Describe
+	read     fetch.Cache[bundle.Result] // By the key of a Spec; without fetched charts.
 
 	mu      sync.RWMutex
-	read    map[string]bundle.Result  // By the key of a Spec; without fetched charts.
 	bundles map[string]*bundle.Bundle // By digest.
 }
 
 // New makes an empty Store. git may be nil when nothing is read from git, charts
 // and public when no charts are fetched; public fetches without credentials.
 func New(git Git, charts, public Charts) *Store {
-	return &Store{git: git, charts: charts, public: public, read: make(map[string]bundle.Result), bundles: make(map[string]*bundle.Bundle)}
+	return &Store{git: git, charts: chartSources{git: git, charts: charts, public: public}, bundles: make(map[string]*bundle.Bundle)}
 }
 
 // WithKeys makes the Store decrypt what sops has encrypted. It returns the Store.
@@ -70,56 +70,82 @@ func (s *Store) WithKeys(keys *sops.Decrypter) *Store {
 	return s
 }
 
-// Generate makes all bundles of a Spec, in the order of bundle.Read, and says
-// what is odd about them. Of a git repository it reads the commit of the Spec
-// and no other. Charts kept elsewhere are those that pins name; what they do not
+// Generation is what a Spec makes.
+type Generation struct {
+	// Bundles are in the order of bundle.Read.
+	Bundles []Generated
+	// Warnings are what is worth knowing about the files they were made from.
+	Warnings []fleetyaml.Problem
+	// Broken says, with bundle.ReadOptions.Hold, why bundles cannot be made.
+	Broken []error
+}
+
+// WithIgnoreRules makes the .helmignore of charts count where a Spec wants it. It returns the Store.
+func (s *Store) WithIgnoreRules(rules bundle.IgnoreRules) *Store {
+	s.reader.IgnoreRules = rules
+	return s
+}
+
+// Generate makes all bundles of a Spec. Of a git repository it reads the commit of the
+// Spec and no other. Charts kept elsewhere are those that pins name; what they do not
 // name is looked for.
-func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) ([]Generated, []fleetyaml.Problem, error) {
+func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (Generation, error) {
 	if err := spec.validate(); err != nil {
-		return nil, nil, err
+		return Generation{}, err
 	}
+	ctx = fetch.RememberFailures(ctx)
 	result, err := s.make(ctx, spec)
 	if err != nil {
-		return nil, nil, err
+		return Generation{}, err
 	}
-	made, err := s.completeAll(ctx, spec, result.Bundles, pins)
-	if err != nil {
-		return nil, nil, err
+	made, failed := s.completeAll(ctx, spec, result.Bundles, pins)
+	broken := slices.Concat(result.Broken, failed)
+	if len(failed) > 0 && (ctx.Err() != nil || !spec.holds()) {
+		return Generation{}, errors.Join(failed...)
 	}
-	generated := make([]Generated, 0, len(made))
+	generation := Generation{Bundles: make([]Generated, 0, len(made)), Warnings: result.Warnings, Broken: broken}
 	for _, m := range made {
 		descriptor, err := Descriptor{Spec: spec, Bundle: m.bundle.Name, Charts: m.found}.Encode()
 		if err != nil {
-			return nil, nil, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
+			return Generation{}, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
 		}
-		generated = append(generated, Generated{Bundle: m.bundle, Descriptor: descriptor, Pinned: m.pinned})
+		generation.Bundles = append(generation.Bundles, Generated{Bundle: m.bundle, Descriptor: descriptor, Pinned: m.pinned})
 	}
-	return generated, result.Warnings, nil
+	return generation, nil
 }
+
+// holds reports whether a bundle that cannot be made leaves the others alone.
+func (s Spec) holds() bool { return s.Read != nil && s.Read.Hold }
 
 // chartsAtOnce is how many bundles fetch charts at the same time.
 const chartsAtOnce = 8
 
-// completeAll fetches charts for many bundles. All errors are reported, not only
-// the first.
-func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) ([]whole, error) {
+// completeAll fetches charts for many bundles, and returns those that are complete and
+// why others are not.
+func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bundle, pins Pins) (complete []whole, failed []error) {
 	made := make([]whole, len(bundles))
-	failed := make([]error, len(bundles))
+	errs := make([]error, len(bundles))
 	var group errgroup.Group
 	group.SetLimit(chartsAtOnce)
 	for i := range bundles {
 		group.Go(func() error {
-			made[i], failed[i] = s.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
+			errs[i] = status.Recovering("fetching the charts of bundle "+bundles[i].Name, func() (err error) {
+				made[i], err = s.charts.complete(ctx, spec, &bundles[i], pins[bundles[i].Name])
+				return err
+			})()
 			return nil
 		})
 	}
-	if err := errors.Join(group.Wait(), errors.Join(failed...)); err != nil {
-		return nil, err
-	}
-	for _, m := range made {
+	_ = group.Wait() // It returns no error.
+	for i, m := range made {
+		if errs[i] != nil {
+			failed = append(failed, errs[i])
+			continue
+		}
 		s.keep(m.bundle)
+		complete = append(complete, m)
 	}
-	return made, nil
+	return complete, failed
 }
 
 // Cached answers the bundle with this digest if the Store has made it.
@@ -171,7 +197,7 @@ func (s *Store) again(ctx context.Context, d Descriptor, digest string) (*bundle
 	if i < 0 {
 		return nil, mismatch
 	}
-	made, err := s.complete(ctx, d.Spec, &result.Bundles[i], d.Charts)
+	made, err := s.charts.complete(ctx, d.Spec, &result.Bundles[i], d.Charts)
 	if err != nil {
 		return nil, err
 	}
@@ -189,45 +215,7 @@ func (s *Store) make(ctx context.Context, spec Spec) (bundle.Result, error) {
 	if err != nil {
 		return bundle.Result{}, err
 	}
-	for {
-		if result, ok := s.made(key); ok {
-			return result, nil
-		}
-		// Whoever comes first reads for all, with its own context.
-		made := s.reading.DoChan(key, func() (any, error) {
-			result, err := s.readSpec(ctx, spec)
-			if err != nil {
-				return nil, err
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.read[key] = result
-			return result, nil
-		})
-		select {
-		case <-ctx.Done():
-			return bundle.Result{}, fmt.Errorf("reading %s: %w", spec.where(), context.Cause(ctx))
-		case r := <-made:
-			if result, ok := r.Val.(bundle.Result); ok {
-				return result, nil
-			}
-			// When the first gives up, the next one takes over.
-			if ctx.Err() != nil || !isContextError(r.Err) {
-				return bundle.Result{}, r.Err
-			}
-		}
-	}
-}
-
-func isContextError(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func (s *Store) made(key string) (bundle.Result, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	result, ok := s.read[key]
-	return result, ok
+	return s.read.Get(ctx, key, "reading "+spec.where(), func(ctx context.Context) (bundle.Result, error) { return s.readSpec(ctx, spec) })
 }
 
 func (s *Store) keep(b *bundle.Bundle) {

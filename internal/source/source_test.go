@@ -18,6 +18,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 var _ source.Git = (*git.Client)(nil)
@@ -72,12 +73,13 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 
 func generate(t *testing.T, store *source.Store, spec source.Spec) map[string]source.Generated {
 	t.Helper()
-	list, warnings, err := store.Generate(t.Context(), spec, nil)
+	generation, err := store.Generate(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) == 0 || len(warnings) > 0 {
-		t.Fatalf("%d bundles, warnings: %v", len(list), warnings)
+	list := generation.Bundles
+	if len(list) == 0 || len(generation.Warnings) > 0 || len(generation.Broken) > 0 {
+		t.Fatalf("%d bundles, warnings: %v, broken: %v", len(list), generation.Warnings, generation.Broken)
 	}
 	generated := make(map[string]source.Generated, len(list))
 	for _, g := range list {
@@ -139,12 +141,12 @@ func TestDefinition(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
 	manifest := apps(1)["apps/web/deployment.yaml"]
-	hash := commit(t, server, map[string]string{"apps/web/deployment.yaml": manifest})
+	hash := commit(t, server, map[string]string{"apps/web/templates/deployment.yaml": manifest})
 	definition := &source.Definition{Name: "web", Options: fleetyaml.Definition{Options: fleetyaml.Options{
 		DefaultNamespace: "web",
 		Helm:             &fleetyaml.Helm{Values: map[string]any{"replicas": 3, "hosts": []string{"a"}}},
 	}}}
-	inline := map[string]string{"deployment.yaml": manifest}
+	inline := map[string]string{"templates/deployment.yaml": manifest}
 	fromFiles := generate(t, newStore(t), source.Spec{Files: inline, Definition: definition})
 	fromGit := generate(t, newStore(t), source.Spec{
 		Git:  &source.Checkout{Repo: server.URL("fleet"), Commit: hash},
@@ -277,7 +279,7 @@ func TestGenerateErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := newStore(t).Generate(t.Context(), tt.spec, nil)
+			_, err := newStore(t).Generate(t.Context(), tt.spec, nil)
 			if err == nil || tt.is != nil && !tt.is(err) {
 				t.Errorf("Generate: %T %v", err, err)
 			}
@@ -298,7 +300,7 @@ func TestDirectoryIsConfined(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "apps", "web", "secret.yaml")); err != nil {
 		t.Skip(err)
 	}
-	if _, _, err := newStore(t).Generate(t.Context(), source.Spec{Directory: dir, Read: readApps()}, nil); err == nil {
+	if _, err := newStore(t).Generate(t.Context(), source.Spec{Directory: dir, Read: readApps()}, nil); err == nil {
 		t.Error("a file outside of the directory was read")
 	}
 }
@@ -309,7 +311,7 @@ func TestCancelled(t *testing.T) {
 	hash := commit(t, server, apps(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
+	_, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Generate: %v, want context.Canceled", err)
 	}
@@ -339,5 +341,22 @@ func TestGenerateWithSubmodules(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("submodules %t (-want +got):\n%s", submodules, diff)
 		}
+	}
+}
+
+// panics is a source of files that breaks off.
+type panics struct{ source.Git }
+
+func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) {
+	panic("broken")
+}
+
+// A reading is shared by all who want it, and its panic is their error.
+func TestReadingThatPanics(t *testing.T) {
+	t.Parallel()
+	spec := source.Spec{Git: &source.Checkout{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}
+	_, err := source.New(panics{}, nil, nil).Generate(t.Context(), spec, nil)
+	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+		t.Errorf("error = %v, want a panic", err)
 	}
 }

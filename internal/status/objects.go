@@ -73,6 +73,21 @@ func Judge(f release.Finding) (state State, message string) {
 	return Modified, Message(drift[0] + more(len(drift)-1))
 }
 
+// mostUnready is how many objects of a deployment are named that are not ready.
+const mostUnready = 5
+
+// Unready lists objects that are not ready, a line each, and how many more there are.
+func Unready(f release.Finding) []string {
+	var lines []string
+	for _, object := range f.NotReady[:min(len(f.NotReady), mostUnready)] {
+		lines = append(lines, object.Object+" is "+object.Reason)
+	}
+	if left := len(f.NotReady) - len(lines); left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	return lines
+}
+
 // Drift lists the objects that are not as they were deployed, a line each, without
 // any value.
 func Drift(f release.Finding) []string {

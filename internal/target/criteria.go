@@ -10,10 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
-
-// displayNameLabel is where Rancher keeps the name that people see.
-const displayNameLabel = "management.cattle.io/cluster-display-name"
 
 // criteria are ready for matching. A nil selector was not given.
 type criteria struct {
@@ -97,7 +95,7 @@ func (c *candidate) context() map[string]any {
 }
 
 func (c *candidate) isCalled(name string) bool {
-	return c.Name == name || (c.DisplayName != "" && c.DisplayName == name) || c.Labels[displayNameLabel] == name
+	return c.Name == name || (c.DisplayName != "" && c.DisplayName == name) || c.Labels[wellknown.ClusterDisplayName] == name
 }
 
 type group struct {

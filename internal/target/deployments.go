@@ -26,6 +26,8 @@ type Input struct {
 	// Evaluator runs templates that do more than read a field of the cluster. It gets one
 	// request for each bundle that needs it.
 	Evaluator Evaluator
+	// CRDs is helm.crds of all bundles that do not set it.
+	CRDs string
 }
 
 // Result is what follows from an Input. Equal deployments share their options;
@@ -76,6 +78,7 @@ func Deployments(ctx context.Context, in Input) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
+		plan.crds = in.CRDs
 		if err := plan.addTo(ctx, &result, in.Evaluator, clusters, ruled); err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
@@ -154,6 +157,8 @@ type plan struct {
 	overrides      []criteria // Of OverrideTargets, by index.
 	partitions     []criteria // Of the rollout strategy, by index.
 	batch          *batch
+	// crds is helm.crds where the bundle does not set it.
+	crds string
 	// variants are the merged options, by the customizations that matched.
 	variants map[string]*variant
 }
@@ -330,7 +335,7 @@ func (p *plan) newVariant(matched []int) *variant {
 	for i, index := range matched {
 		customizations[i] = p.customizations[index]
 	}
-	v := &variant{options: customize(p.bundle.Definition.Options, customizations)}
+	v := &variant{options: p.withCRDs(customize(p.bundle.Definition.Options, customizations))}
 	v.release, v.namespace = releaseOf(p.bundle, v.options)
 	if !isReleaseName(v.release) {
 		v.err = &ReleaseNameError{Name: v.release}

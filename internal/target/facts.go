@@ -1,8 +1,10 @@
 package target
 
 import (
-	"maps"
 	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 // facts are what templates see of a cluster.
@@ -23,7 +25,7 @@ func factsOf(c Cluster) facts {
 		values:      c.TemplateValues,
 	}
 	for key, value := range c.Labels {
-		if !isForeign(key) || strings.HasPrefix(key, "fleet.cattle.io/") || strings.HasPrefix(key, "management.cattle.io/") {
+		if !isForeign(key) || strings.HasPrefix(key, wellknown.FleetPrefix) || strings.HasPrefix(key, wellknown.ManagementPrefix) {
 			f.labels[key] = value
 		}
 	}
@@ -36,7 +38,7 @@ func factsOf(c Cluster) facts {
 }
 
 func isForeign(key string) bool {
-	return strings.HasPrefix(key, "kubectl.kubernetes.io/") || strings.Contains(key, "cattle.io/")
+	return strings.HasPrefix(key, wellknown.KubectlPrefix) || strings.Contains(key, wellknown.RancherDomain)
 }
 
 // context is what "." is in a template.
@@ -46,7 +48,7 @@ func (f facts) context() map[string]any {
 		"ClusterNamespace":   f.namespace,
 		"ClusterLabels":      anyMap(f.labels),
 		"ClusterAnnotations": anyMap(f.annotations),
-		"ClusterValues":      copyMap(f.values),
+		"ClusterValues":      fleetyaml.CopyValues(f.values),
 	}
 }
 
@@ -56,27 +58,4 @@ func anyMap(from map[string]string) map[string]any {
 		to[key] = value
 	}
 	return to
-}
-
-func copyMap(from map[string]any) map[string]any {
-	to := make(map[string]any, len(from))
-	maps.Copy(to, from)
-	for key, value := range to {
-		to[key] = copyValue(value)
-	}
-	return to
-}
-
-func copyValue(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return copyMap(value)
-	case []any:
-		list := make([]any, len(value))
-		for i, item := range value {
-			list[i] = copyValue(item)
-		}
-		return list
-	}
-	return value
 }

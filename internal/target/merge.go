@@ -89,6 +89,7 @@ func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
 	merged.Chart = given(base.Chart, custom.Chart)
 	merged.Repo = given(base.Repo, custom.Repo)
 	merged.Version = given(base.Version, custom.Version)
+	merged.CRDs = given(base.CRDs, custom.CRDs)
 	merged.ReleaseName = given(base.ReleaseName, custom.ReleaseName)
 	merged.Values = fleetyaml.MergeValues(base.Values, custom.Values)
 	merged.ValuesFrom = mergeBy(base.ValuesFrom, custom.ValuesFrom, valuesFromKey)
@@ -107,6 +108,29 @@ func mergeHelm(base, custom *fleetyaml.Helm) *fleetyaml.Helm {
 	merged.DisableDNS = base.DisableDNS || custom.DisableDNS
 	merged.SkipSchemaValidation = base.SkipSchemaValidation || custom.SkipSchemaValidation
 	return &merged
+}
+
+// withCRDs settles helm.crds. It is left out where it has no effect, so that it changes no
+// digest: the default, and a bundle without definitions.
+func (p *plan) withCRDs(options fleetyaml.Options) fleetyaml.Options {
+	helm := fleetyaml.Helm{}
+	if options.Helm != nil {
+		helm = *options.Helm
+	}
+	other := p.crds
+	if other == fleetyaml.CRDsCreateReplace && options.Namespace != "" {
+		other = "" // A bundle that is restricted to a namespace must not change those of others.
+	}
+	settled := given(other, helm.CRDs)
+	if settled == fleetyaml.CRDsCreate || !p.bundle.MayHaveCRDs() {
+		settled = ""
+	}
+	if settled == helm.CRDs {
+		return options
+	}
+	helm.CRDs = settled
+	options.Helm = &helm
+	return options
 }
 
 func given(base, custom string) string {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -20,11 +23,35 @@ var shared = sync.OnceValues(func() (*Env, error) {
 	return Start(ctx, Options{Clusters: SharedClusters, Log: logToStderr})
 })
 
-// Require skips the test, with the reason, unless tests with clusters are asked for by TF_ACC=1.
+// acceptanceFiles is how the names of files with tests on clusters end. make testacc runs the tests
+// in these files and no others.
+const acceptanceFiles = "_acc_test.go"
+
+// Require skips the test, with the reason, unless tests with clusters are asked for by TF_ACC=1. It
+// fails the test where make testacc would not find it.
 func Require(tb testing.TB) {
 	tb.Helper()
+	if file := testFile(); file != "" && !strings.HasSuffix(file, acceptanceFiles) {
+		tb.Fatalf("a test that needs clusters is in %s; make testacc runs only what is in files *%s", filepath.Base(file), acceptanceFiles)
+	}
 	if os.Getenv("TF_ACC") == "" {
 		tb.Skip("needs Kubernetes clusters; set TF_ACC=1 to start them on this machine")
+	}
+}
+
+// testFile returns the file of the running test, "" outside the goroutine of a test.
+func testFile() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	file := ""
+	for {
+		frame, more := frames.Next()
+		if frame.Function == "testing.tRunner" {
+			return file
+		}
+		if file = frame.File; !more {
+			return ""
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 const (
@@ -29,8 +31,10 @@ type excerpt struct {
 	crashed bool
 }
 
-// Write never fails, so that the worker never waits for its standard error to be read.
-func (e *excerpt) Write(p []byte) (int, error) {
+// Write never fails, so that the worker never waits for its standard error to be read. A
+// goroutine of os/exec calls it, where nobody else recovers.
+func (e *excerpt) Write(p []byte) (_ int, err error) {
+	defer status.Recover("keeping the standard error of a worker", &err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 

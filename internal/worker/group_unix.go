@@ -24,6 +24,9 @@ func limitGroup(process *os.Process, memory int64) (group, error) {
 
 // kill ends all processes of the group. Those that are gone are no error.
 func (g group) kill() {
+	if g.id == 0 { // That is the group of this process.
+		return
+	}
 	_ = syscall.Kill(-g.id, syscall.SIGKILL)
 }
 

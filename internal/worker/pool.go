@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // attempts is how often a call is begun if its worker ends before the handler runs.
@@ -17,6 +19,8 @@ const attempts = 3
 type Pool struct {
 	options Options
 	refused refused
+	// spawn starts a worker. It is startProcess but in tests.
+	spawn func(Options) (*process, error)
 
 	mu sync.Mutex
 	// idle are the workers without a call. The one used last is taken first.
@@ -42,6 +46,7 @@ type grant struct {
 func New(options Options) *Pool {
 	return &Pool{
 		options: options.withDefaults(availableMemory()),
+		spawn:   startProcess,
 		alive:   make(map[*process]struct{}),
 	}
 }
@@ -133,7 +138,7 @@ func (p *Pool) runOn(ctx context.Context, w *process, id callID, c call) ([]byte
 	overtime := &LimitError{Limit: LimitTime, Value: p.options.Timeout.String()}
 	limited, cancel := context.WithTimeoutCause(ctx, p.options.Timeout, overtime)
 	defer cancel()
-	stop := context.AfterFunc(limited, w.kill)
+	stop := context.AfterFunc(limited, status.RecoveringTo(ignore, "ending a worker", w.kill))
 
 	result, err := w.exchange(limited, c)
 	var handler *HandlerError
@@ -291,7 +296,12 @@ func (p *Pool) start() {
 	}
 	p.starting++
 	p.running.Go(func() {
-		w, err := startProcess(p.options)
+		var w *process
+		err := status.Recovering("starting a worker", func() (err error) {
+			w, err = p.spawn(p.options)
+
+			return err
+		})()
 		p.welcome(w, err)
 	})
 }
@@ -314,10 +324,10 @@ func (p *Pool) welcome(w *process, err error) {
 	}
 
 	p.alive[w] = struct{}{}
-	p.running.Go(func() {
+	p.running.Go(status.RecoveringTo(ignore, "forgetting a worker", func() {
 		<-w.exited
 		p.remove(w)
-	})
+	}))
 	switch {
 	case p.closed:
 		w.kill()

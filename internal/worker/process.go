@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 const (
@@ -24,7 +27,7 @@ type process struct {
 	cmd    *exec.Cmd
 	group  group
 	stdin  *os.File
-	stdout *os.File
+	stdout io.ReadCloser
 	stderr *excerpt
 	memory int64
 	// calls is the number of calls so far, which is also that of the current call.
@@ -91,11 +94,33 @@ func spawn(command []string, o Options) (*process, error) {
 		return nil, fmt.Errorf("limiting the process: %w", err)
 	}
 	w.group = limited
-	go w.read(o.Output)
-	go w.wait()
+	w.serveOutput(o.Output)
+	w.awaitExit()
 
 	return w, nil
 }
+
+// serveOutput passes on the frames of the worker in the background.
+func (w *process) serveOutput(output int64) {
+	go func() {
+		defer close(w.drained)
+		defer close(w.frames)
+		w.problem = status.Recovering("reading what a worker writes", func() error { return w.read(output) })()
+	}()
+}
+
+// awaitExit waits for the end of the process in the background. Whoever waits for it goes on
+// after a panic, too.
+func (w *process) awaitExit() {
+	go func() {
+		defer close(w.exited)
+		defer w.kill()
+		status.RecoveringTo(ignore, "waiting for the end of a worker", w.wait)()
+	}()
+}
+
+// ignore is for a panic that no call waits for: the worker is ended.
+func ignore(error) {}
 
 // startWithPipes starts the command. It makes its own pipes, because those of os/exec are
 // closed as soon as the process ends, also if they were not read to the end.
@@ -146,11 +171,9 @@ func (w *process) awaitReady() error {
 	}
 }
 
-// read passes on the frames of the worker until its output ends or is invalid.
-func (w *process) read(output int64) {
-	defer close(w.drained)
-	defer close(w.frames)
-
+// read passes on the frames of the worker until its output ends or is invalid. It returns why
+// no more follow.
+func (w *process) read(output int64) error {
 	limit := func(kind frameKind) int64 {
 		switch kind {
 		case frameReady, frameBegun:
@@ -168,16 +191,12 @@ func (w *process) read(output int64) {
 	for reader := bufio.NewReader(w.stdout); ; {
 		f, err := readFrame(reader, limit)
 		if err != nil {
-			w.problem = err
-
-			return
+			return err
 		}
 		select {
 		case w.frames <- f:
 		case <-w.killed:
-			w.problem = os.ErrProcessDone
-
-			return
+			return os.ErrProcessDone
 		}
 	}
 }
@@ -194,8 +213,6 @@ func (w *process) wait() {
 	case <-w.killed:
 	case <-late.C:
 	}
-	w.kill()
-	close(w.exited)
 }
 
 // kill ends the process and all that it started. It does not wait.
@@ -224,10 +241,11 @@ func (w *process) isDead() bool {
 // death waits for the end of a worker whose output has ended, and explains it.
 func (w *process) death() error {
 	var (
-		invalid *protocolError
-		long    *tooLongError
+		invalid  *protocolError
+		long     *tooLongError
+		panicked *status.PanicError
 	)
-	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) {
+	if errors.As(w.problem, &invalid) || errors.As(w.problem, &long) || errors.As(w.problem, &panicked) {
 		return w.problem
 	}
 	// A worker may close its output and run on. To kill one that crashed changes nothing: its

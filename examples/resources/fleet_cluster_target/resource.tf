@@ -31,3 +31,14 @@ resource "fleet_cluster_target" "prod" {
     delete = "15m"
   }
 }
+
+# A deployment that fails long after its apply is no change. A plan warns of it, and this
+# check says so in every run.
+check "prod_is_ready" {
+  assert {
+    condition = alltrue([for deployment in fleet_cluster_target.prod.deployments : deployment.state == "Ready"])
+    error_message = join("\n", [
+      for key, deployment in fleet_cluster_target.prod.deployments : "${key}: ${deployment.state}, ${deployment.message}" if deployment.state != "Ready"
+    ])
+  }
+}

@@ -1,0 +1,147 @@
+package main_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// unrecovered are the functions that start a goroutine, or fill a once or a singleflight,
+// without status.Recover where they do it. Each has the reason why no panic passes there.
+func unrecovered() map[string]string {
+	return map[string]string{
+		"deploy.outlast":        "it waits and cancels",
+		"helm.enter":            "it counts",
+		"helm.setFieldManager":  "it sets a variable",
+		"kustomize.limitCopies": "it sets a variable",
+		"kube.codecs":           "it makes a codec of compiled-in types",
+		"deploy.clusterRuns":    "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
+		"git.dialSSH":           "it closes a connection",
+		"git.advertise":         "it closes a connection",
+		"git.ask":               "it closes a connection",
+		"deploy.join":           "SnapshotCache.ask recovers around the question",
+		"fetch.WithIdleTimeout": "it cancels a context",
+		"fetch.Get":             "fetch.Group.Do recovers",
+		"git.tree":              "fetch.Group.Do recovers",
+		"worker.serve":          "it runs in the worker process",
+		"worker.run":            "it runs in the worker process",
+		"worker.kill":           "it closes channels and pipes, and sends a signal",
+		"worker.encoder":        "it makes a codec of its own options",
+		"worker.decoder":        "it makes a codec of its own options",
+		"main.serve":            "it waits for the parent process and ends this one",
+	}
+}
+
+// A panic below one deployment's work costs that deployment. One in a goroutine that nobody
+// recovers ends the provider, and with it the work on all clusters.
+func TestGoroutinesRecover(t *testing.T) {
+	t.Parallel()
+	// What runs in another process, or is no part of the provider.
+	elsewhere := map[string]bool{
+		"sandboxed": true, "bench": true, "testenv": true, "gittest": true, "charttest": true, "sopstest": true,
+		"faulttest": true, "conformance": true, "fleetfields": true, "tools": true,
+	}
+	excused := unrecovered()
+	used := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if path != "." && strings.HasPrefix(entry.Name(), ".") || elsewhere[entry.Name()] || entry.Name() == "testdata" || entry.Name() == "examples" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, declaration := range file.Decls {
+			for _, start := range startsOf(declaration) {
+				name := file.Name.Name + "." + nameOf(declaration)
+				if recovers(start) {
+					continue
+				}
+				if excused[name] == "" {
+					t.Errorf("%s: a panic in this function ends the provider; pass it through status.Recovering (%s)", files.Position(start.Pos()), name)
+				}
+				used[name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range excused {
+		if !used[name] {
+			t.Errorf("%s is excused and does nothing of the kind any more", name)
+		}
+	}
+}
+
+// startsOf are the statements and calls that run a function where no caller recovers for it,
+// or where a panic leaves a once half filled.
+func startsOf(declaration ast.Decl) []ast.Node {
+	var starts []ast.Node
+	ast.Inspect(declaration, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.GoStmt:
+			starts = append(starts, node)
+		case *ast.CallExpr:
+			called, ok := node.Fun.(*ast.SelectorExpr)
+			if !ok || len(node.Args) == 0 {
+				return true
+			}
+			switch called.Sel.Name {
+			case "Go", "TryGo", "DoChan", "AfterFunc", "OnceFunc", "OnceValue", "OnceValues":
+				starts = append(starts, node)
+			case "Do":
+				from, _ := called.X.(*ast.Ident)
+				_, ok := node.Args[len(node.Args)-1].(*ast.FuncLit)
+				if ok && (from == nil || from.Name != "retry") { // retry.Do calls where it is called.
+					starts = append(starts, node)
+				}
+			}
+		}
+		return true
+	})
+	return starts
+}
+
+// recovers reports whether a call of the status package stands between the start and the
+// work: status.Recover is deferred, or status.Recovering runs the rest.
+func recovers(start ast.Node) bool {
+	found := false
+	ast.Inspect(start, func(node ast.Node) bool {
+		if called, ok := node.(*ast.SelectorExpr); ok {
+			pack, ok := called.X.(*ast.Ident)
+			found = found || ok && pack.Name == "status" && strings.HasPrefix(called.Sel.Name, "Recover")
+		}
+		return true
+	})
+	return found
+}
+
+func nameOf(declaration ast.Decl) string {
+	switch declaration := declaration.(type) {
+	case *ast.FuncDecl:
+		return declaration.Name.Name
+	case *ast.GenDecl:
+		for _, spec := range declaration.Specs {
+			if value, ok := spec.(*ast.ValueSpec); ok {
+				return value.Names[0].Name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,36 @@
+package chart
+
+import (
+	"context"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+)
+
+// archiveReader bounds how many archives and indexes take up memory at a time.
+type archiveReader struct{ reading chan struct{} }
+
+// read returns the chart in a downloaded archive, and removes the download.
+func (a archiveReader) read(ctx context.Context, saved download, at bundle.Location) ([]bundle.File, error) {
+	defer func() { _ = saved.Close() }()
+	done, err := a.begin(ctx, at.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	files, err := extract(saved, saved.size, at.Format, at.Subdirectory)
+	if err != nil {
+		return nil, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: err}
+	}
+	return files, nil
+}
+
+// begin waits until there is memory for what address has led to. done gives it
+// back.
+func (a archiveReader) begin(ctx context.Context, address string) (done func(), err error) {
+	select {
+	case <-ctx.Done():
+		return nil, cancelled(ctx, "reading "+shown(address))
+	case a.reading <- struct{}{}:
+		return func() { <-a.reading }, nil
+	}
+}

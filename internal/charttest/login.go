@@ -1,0 +1,50 @@
+package charttest
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// token is what the registry gives out. Who has it was logged in.
+const token = "token-of-the-registry" //nolint:gosec // Opens a server of a test.
+
+// admits refuses a request by itself. tokens is the URL that gives out tokens.
+func (o Options) admits(w http.ResponseWriter, r *http.Request, tokens string) bool {
+	if o.Username == "" && o.Password == "" {
+		return true
+	}
+	if o.Bearer && strings.HasPrefix(r.URL.Path, registryPrefix) {
+		if equal(r.Header.Get("Authorization"), "Bearer "+token) {
+			return true
+		}
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=%q", tokens, "charttest"))
+		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"log in first"}]}`, http.StatusUnauthorized)
+		return false
+	}
+	if o.knows(r) {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", `Basic realm="charttest"`)
+	http.Error(w, "authentication required", http.StatusUnauthorized)
+	return false
+}
+
+func (o Options) knows(r *http.Request) bool {
+	username, password, _ := r.BasicAuth()
+	return equal(username, o.Username) && equal(password, o.Password)
+}
+
+func (o Options) giveToken(w http.ResponseWriter, r *http.Request) {
+	if !o.knows(r) {
+		http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"wrong password"}]}`, http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"token":%q}`, token)
+}
+
+func equal(a, b string) bool {
+	return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

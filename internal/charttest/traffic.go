@@ -1,0 +1,64 @@
+package charttest
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// traffic counts the requests of a server, and knows which go wrong.
+type traffic struct {
+	mu       sync.Mutex
+	faults   map[string]Fault // By path.
+	requests map[string]int   // By path.
+	seen     []string         // Authorization headers.
+}
+
+// Break makes all answers under a path faulty, until Fault 0 ends that.
+func (s *Server) Break(path string, fault Fault) { s.traffic.spoil(path, fault) }
+
+// Requests counts the requests for paths that begin with prefix, refused ones
+// too.
+func (s *Server) Requests(prefix string) int { return s.traffic.count(prefix) }
+
+// Authorizations are the credentials that clients have sent, in their order.
+func (s *Server) Authorizations() []string { return s.traffic.authorizations() }
+
+func (t *traffic) spoil(path string, fault Fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults[path] = fault
+}
+
+func (t *traffic) count(prefix string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	total := 0
+	for path, count := range t.requests {
+		if strings.HasPrefix(path, prefix) {
+			total += count
+		}
+	}
+	return total
+}
+
+func (t *traffic) authorizations() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.seen...)
+}
+
+// note counts a request and returns what is to go wrong with it.
+func (t *traffic) note(r *http.Request) Fault {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requests[r.URL.Path]++
+	if header := r.Header.Get("Authorization"); header != "" {
+		t.seen = append(t.seen, header)
+	}
+	fault := t.faults[r.URL.Path]
+	if fault == FailOnce {
+		delete(t.faults, r.URL.Path)
+	}
+	return fault
+}

@@ -1,0 +1,229 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Client does on one cluster what deploy asks for, by means of packages helm and kube. Its
+// errors have the types of package status, and nothing secret in their texts.
+type Client struct {
+	name   string
+	uid    string // that the cluster must have, "" for any
+	kube   *kube.Client
+	helm   *helm.Client
+	charts *render.Charts
+	masker *diff.Masker
+
+	mu       sync.Mutex
+	accounts map[string]*helm.Client // by service account
+}
+
+var (
+	_ deploy.Cluster          = (*Client)(nil)
+	_ deploy.PreviewedCluster = (*Client)(nil)
+	_ helm.Objects            = (*kube.Client)(nil)
+)
+
+// classified gives an error its type and a text that may go into the state.
+func (c *Client) classified(err error) error {
+	if err == nil {
+		return nil
+	}
+	return kube.Classify(c.name, diff.WithText(err, c.masker.Shown(err.Error())))
+}
+
+// show rewords what live objects say of themselves: it goes into the state.
+func (c *Client) show(finding *release.Finding) {
+	finding.Err = c.classified(finding.Err)
+	for i := range finding.NotReady {
+		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
+	}
+	for i := range finding.NotOwned {
+		finding.NotOwned[i].Holder = diff.Printable(finding.NotOwned[i].Holder)
+	}
+}
+
+// Look implements deploy.Observer.
+func (c *Client) Look(ctx context.Context) (release.Snapshot, error) {
+	var (
+		looking  errgroup.Group
+		releases map[string]release.Observed
+		uid      string
+	)
+	looking.Go(status.Recovering("listing the releases", func() (err error) {
+		releases, err = c.helm.Releases(ctx)
+		return err
+	}))
+	looking.Go(status.Recovering("reading the UID of the cluster", func() (err error) {
+		if uid, err = c.kube.UID(ctx); kube.IsDenied(err) {
+			return nil
+		}
+		return err
+	}))
+	if err := looking.Wait(); err != nil {
+		return release.Snapshot{}, c.classified(err)
+	}
+	if c.uid != "" && uid != c.uid {
+		return release.Snapshot{}, &deploy.OtherClusterError{Cluster: c.name, Want: c.uid, Got: uid}
+	}
+	return release.Snapshot{UID: uid, Confirmed: c.uid != "", Releases: releases}, nil
+}
+
+// Release implements deploy.Observer.
+func (c *Client) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
+	observed, err := c.helm.Release(ctx, namespace, name)
+	return observed, c.classified(err)
+}
+
+// HasRecord implements deploy.RecordReader.
+func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
+	there, err := c.helm.HasRecord(ctx, namespace, name, revision)
+	return there, c.classified(err)
+}
+
+// Inspect implements deploy.Observer.
+func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+	findings, err := c.helm.Inspect(ctx, releases)
+	for i := range findings {
+		c.show(&findings[i])
+	}
+	return findings, c.classified(err)
+}
+
+// Await implements deploy.Awaiter.
+func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
+	finding, err := c.helm.Await(ctx, of)
+	c.show(&finding)
+	return finding, c.classified(err)
+}
+
+// Deployed reads what releases are made of, for diagnostics.
+func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error) {
+	found, err := c.helm.Deployed(ctx, releases)
+	for i := range found {
+		found[i].Err = c.classified(found[i].Err)
+	}
+	return found, c.classified(err)
+}
+
+// Recall reads the renderings that the records of releases hold, in their order.
+func (c *Client) Recall(ctx context.Context, releases []release.Observed) ([]release.Rendering, error) {
+	return c.helm.Recall(ctx, releases)
+}
+
+// Versions implements deploy.Observer.
+func (c *Client) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
+	versions, err := c.helm.Versions(ctx, references)
+	return versions, c.classified(err)
+}
+
+// Definitions compares the custom resource definitions below crds/ of a chart with those of
+// the cluster.
+func (c *Client) Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error) {
+	wanted, err := c.charts.Definitions(d, rendering)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	found, err := c.helm.CompareDefinitions(ctx, d.Namespace, d.Release, wanted)
+	for i := range found {
+		found[i].Name, found[i].Owner = diff.Printable(found[i].Name), diff.Printable(found[i].Owner)
+	}
+	return found, c.classified(err)
+}
+
+// Occupied finds objects that others have and that releases are to have.
+func (c *Client) Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error) {
+	found, err := c.helm.Occupied(ctx, wanted)
+	return found, c.classified(err)
+}
+
+// FleetAgent returns the name of an agent of Fleet on the cluster, "" if there is none.
+func (c *Client) FleetAgent(ctx context.Context) (string, error) {
+	name, err := c.helm.FleetAgent(ctx)
+	return name, c.classified(err)
+}
+
+// Capabilities implements deploy.Observer.
+func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) {
+	found, err := c.helm.Capabilities(ctx)
+	return found, c.classified(err)
+}
+
+// Maker implements deploy.RecordReader.
+func (c *Client) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+	name, isFleets, err := c.helm.Origin(ctx, observed)
+	return release.Maker{Name: diff.PrintableLine(name), Fleet: isFleets}, c.classified(err)
+}
+
+// Objects implements deploy.RecordReader.
+func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
+	read, err := c.helm.Deployed(ctx, releases)
+	objects := make([][]string, len(releases))
+	for i, found := range read {
+		for _, document := range found.Documents {
+			objects[i] = append(objects[i], diff.PrintableLine(document.Key()))
+		}
+	}
+	return objects, c.classified(err)
+}
+
+// Write implements deploy.Writer.
+func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	acting, err := c.as(w.Mark.Terms.ServiceAccount)
+	if err != nil {
+		return release.Written{}, err
+	}
+	written, err := acting.Write(ctx, action, d, observed, w)
+	if written.NotReady != nil {
+		written.NotReady = diff.WithText(written.NotReady, c.masker.Shown(written.NotReady.Error()))
+	}
+	return written, c.classified(err)
+}
+
+// Uninstall implements deploy.Writer.
+func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	acting, err := c.as(removal.Known.Terms.ServiceAccount)
+	if err != nil {
+		return release.Removed{}, err
+	}
+	removed, err := acting.Uninstall(ctx, observed, removal)
+	return removed, c.classified(err)
+}
+
+// agentNamespace is where the service accounts live that bundles name: Fleet's
+// agents look for them beside themselves (Fleet: internal/helmdeployer/impersonate.go).
+const agentNamespace = "cattle-fleet-system"
+
+// as acts as a service account of the cluster, "" for the connection's identity.
+func (c *Client) as(serviceAccount string) (*helm.Client, error) {
+	if serviceAccount == "" {
+		return c.helm, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.accounts[serviceAccount]; ok {
+		return known, nil
+	}
+	acting, err := c.kube.As(agentNamespace, serviceAccount)
+	if err != nil {
+		return nil, fmt.Errorf("acting as service account %s on cluster %s: %w", serviceAccount, c.name, err)
+	}
+	if c.accounts == nil {
+		c.accounts = map[string]*helm.Client{}
+	}
+	c.accounts[serviceAccount] = c.helm.As(acting, acting)
+	return c.accounts[serviceAccount], nil
+}

@@ -1,0 +1,174 @@
+// Package cluster reaches the clusters of one configured provider. It finds an entry by its
+// name, makes its client once, and does on it what package deploy asks for.
+package cluster
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Entry is one cluster of the provider's configuration.
+type Entry struct {
+	Facts             target.Cluster
+	FactsUnknown      bool
+	Connection        kube.Connection
+	ConnectionUnknown bool
+	// UID is the identity that the cluster must have, "" for any.
+	UID string
+}
+
+// Set is the clusters that can be reached. It dials nothing before a client is used.
+type Set struct {
+	entries map[string]*entry
+	// former are clusters that state knows and the configuration has no more.
+	former map[string]*entry
+	shared *shared
+}
+
+// entry is an Entry with the client that is made for it.
+type entry struct {
+	Entry
+
+	mu     sync.Mutex
+	client *Client
+}
+
+// shared is what all clients use.
+type shared struct {
+	charts      *render.Charts
+	masker      *diff.Masker
+	records     helm.RecordCache
+	kubeconfigs kube.Kubeconfigs
+}
+
+// NewSet makes a set of the entries of a configuration, by name.
+func NewSet(entries map[string]Entry, charts *render.Charts, masker *diff.Masker) *Set {
+	return &Set{entries: entriesOf(entries), shared: &shared{charts: charts, masker: masker}}
+}
+
+func entriesOf(entries map[string]Entry) map[string]*entry {
+	made := make(map[string]*entry, len(entries))
+	for name, of := range entries {
+		made[name] = &entry{Entry: of}
+	}
+	return made
+}
+
+// WithFormer is the set with clusters that state knows how to reach. An entry of the
+// configuration takes precedence.
+func (s *Set) WithFormer(former map[string]Entry) *Set {
+	if len(former) == 0 {
+		return s
+	}
+	return &Set{entries: s.entries, former: entriesOf(former), shared: s.shared}
+}
+
+// Connect returns the client of a cluster. It reads kubeconfig files and dials nothing. Its
+// error is a *status.MissingClusterError, a *status.UnknownConnectionError or a
+// *status.ConnectionError. No error is kept.
+func (s *Set) Connect(name string) (client *Client, err error) {
+	defer status.Recover("reading the connection of the cluster", &err)
+	found := s.find(name)
+	if found == nil {
+		return nil, &status.MissingClusterError{Name: name, Known: s.Names()}
+	}
+	if found.ConnectionUnknown {
+		return nil, &status.UnknownConnectionError{Cluster: name}
+	}
+	found.mu.Lock()
+	defer found.mu.Unlock()
+	if found.client != nil {
+		return found.client, nil
+	}
+	connection, err := s.shared.kubeconfigs.Client(found.Connection, s.shared.masker)
+	if err != nil {
+		return nil, &status.ConnectionError{Cluster: name, Err: s.shared.masker.Error(err)}
+	}
+	found.client = &Client{
+		name: name, uid: found.UID, kube: connection, charts: s.shared.charts, masker: s.shared.masker,
+		helm: helm.New(connection, connection, s.shared.charts, &s.shared.records, s.shared.masker),
+	}
+	return found.client, nil
+}
+
+// Check makes the client of a cluster. A connection that is not known yet is no error.
+func (s *Set) Check(name string) error {
+	_, err := s.Connect(name)
+	if _, notYet := errors.AsType[*status.UnknownConnectionError](err); notYet {
+		return nil
+	}
+	return err
+}
+
+func (s *Set) find(name string) *entry {
+	if found, ok := s.entries[name]; ok {
+		return found
+	}
+	return s.former[name]
+}
+
+// Has reports whether a cluster is in the configuration or in state.
+func (s *Set) Has(name string) bool { return s.find(name) != nil }
+
+// Configured reports whether a cluster is in the configuration.
+func (s *Set) Configured(name string) bool { return s.entries[name] != nil }
+
+// ConnectionUnknown reports whether the configuration has a cluster whose connection is not
+// known before an apply.
+func (s *Set) ConnectionUnknown(name string) bool {
+	found := s.entries[name]
+	return found != nil && found.ConnectionUnknown
+}
+
+// Askable reports whether a cluster of the configuration can be expected to answer: its
+// connection is known.
+func (s *Set) Askable(name string) bool { return s.Configured(name) && !s.ConnectionUnknown(name) }
+
+// Names returns the clusters of the configuration, sorted.
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }
+
+// Facts returns the clusters that targeting can choose from, by name, and the names of those
+// whose facts are not known before an apply.
+func (s *Set) Facts() (known []target.Cluster, unknown []string) {
+	for _, name := range s.Names() {
+		if s.entries[name].FactsUnknown {
+			unknown = append(unknown, name)
+			continue
+		}
+		known = append(known, s.entries[name].Facts)
+	}
+	return known, unknown
+}
+
+// UIDs returns the identities that clusters of the configuration must have, where any.
+func (s *Set) UIDs() map[string]string {
+	uids := map[string]string{}
+	for name, of := range s.entries {
+		if of.UID != "" {
+			uids[name] = of.UID
+		}
+	}
+	return uids
+}
+
+// Connection returns what the configuration has of a cluster.
+func (s *Set) Connection(name string) (state.Entry, kube.Connection) {
+	of, ok := s.entries[name]
+	switch {
+	case !ok:
+		return state.EntryRemoved, kube.Connection{}
+	case of.ConnectionUnknown:
+		return state.EntryUnknown, kube.Connection{}
+	}
+	return state.EntryKnown, of.Connection
+}

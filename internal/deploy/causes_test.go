@@ -1,0 +1,79 @@
+package deploy_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+func TestGroupByCause(t *testing.T) {
+	t.Parallel()
+	refused := &url.Error{Op: "Get", URL: "https://10.0.0.1/api?limit=500", Err: errors.New("connection refused")}
+	noAnswer := func(cluster string) error { return &status.UnreachableError{Cluster: cluster, Err: refused} }
+	failures := []deploy.Failure{
+		{Cluster: "a", Bundle: "web", Err: noAnswer("a")},
+		{Cluster: "a", Bundle: "db", Err: errors.New("a hook failed")},
+		{Cluster: "b", Bundle: "web", Err: fmt.Errorf("upgrading: %w", noAnswer("b"))},
+		{Cluster: "c", Bundle: "web", Err: &status.DeniedError{Cluster: "c", Err: errors.New("forbidden")}},
+		{Cluster: "d", Bundle: "web", Err: &status.DeniedError{Cluster: "d", Err: errors.New("forbidden")}},
+		{Cluster: "e", Bundle: "web", Err: &status.BusyError{Cluster: "e", Err: errors.New("too many requests")}},
+	}
+	found := map[string][]string{}
+	var order []string
+	for _, cause := range deploy.GroupByCause(failures) {
+		order = append(order, cause.Text)
+		for _, key := range cause.Keys() {
+			found[cause.Text] = append(found[cause.Text], key.String())
+		}
+	}
+	want := map[string][]string{
+		"the cluster does not answer (connection refused)": {"a/web", "b/web"},
+		"a hook failed": {"a/db"},
+		"the cluster refuses the request (forbidden)":                      {"c/web", "d/web"},
+		"the cluster cannot carry the request out now (too many requests)": {"e/web"},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("deployments by cause (-want +got):\n%s", diff)
+	}
+	if order[0] != "the cluster does not answer (connection refused)" || order[1] != "a hook failed" {
+		t.Errorf("causes are not in the order of their first failures: %q", order)
+	}
+}
+
+func TestStatesOf(t *testing.T) {
+	t.Parallel()
+	key := func(cluster int) deploy.Key { return deploy.Key{Cluster: fmt.Sprint("c", cluster), Bundle: "web"} }
+	outcome := deploy.Outcome{Records: map[deploy.Key]deploy.Record{}}
+	var many []deploy.Key
+	for i := range 11 {
+		many = append(many, key(i))
+		if i > 0 {
+			outcome.Records[key(i)] = deploy.Record{Release: "web", Namespace: "shop", State: status.ErrApplied}
+		}
+	}
+	tests := map[string]struct {
+		failed []deploy.Key
+		want   string
+	}{
+		"not deployed": {many[:1], "c0/web is not deployed. All other deployments were finished and saved."},
+		"two": {
+			many[:2],
+			"c0/web is not deployed. c1/web is ErrApplied (release web in namespace shop). All other deployments were finished and saved.",
+		},
+		"many": {many, "ErrApplied: 10 of them. Not deployed: 1 of them. All other deployments were finished and saved."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, outcome.StatesOf(test.failed)); diff != "" {
+				t.Errorf("states (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

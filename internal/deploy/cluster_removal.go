@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// clusterRemoval removes the deployments of one cluster that are to be uninstalled.
+type clusterRemoval struct {
+	run *clusterRun
+	// before are the bundles, by bundle, that are removed before it.
+	before map[string][]string
+	// ended is closed for a bundle when its removal came to an end, and kept has those
+	// that are still there.
+	ended map[string]chan struct{}
+	kept  sync.Map
+}
+
+// removeAll removes in reverse: a bundle goes after those that depend on it.
+func (r *clusterRun) removeAll(ctx context.Context) {
+	if r.seen.err != nil {
+		r.results.allUntouched(r.remove, "looking at the cluster before removing", r.seen.err)
+		return
+	}
+	bundles, c := make([]string, len(r.remove)), &clusterRemoval{run: r, ended: map[string]chan struct{}{}}
+	for i, key := range r.remove {
+		bundles[i], c.ended[key.Bundle] = key.Bundle, make(chan struct{})
+	}
+	c.before = rollout.BeforeRemoval(bundles, r.request.Needs)
+	var removing sync.WaitGroup
+	for _, key := range r.remove {
+		removing.Go(status.RecoveringTo(func(err error) { r.results.untouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
+	}
+	removing.Wait()
+}
+
+// removeInTurn removes one deployment after those that depend on it, unless one of them is
+// still there.
+func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
+	defer close(c.ended[key.Bundle])
+	isGone := false
+	defer func() {
+		if !isGone {
+			c.kept.Store(key.Bundle, true)
+		}
+	}()
+	for _, dependant := range c.before[key.Bundle] {
+		<-c.ended[dependant]
+	}
+	for _, dependant := range c.before[key.Bundle] {
+		if _, failed := c.kept.Load(dependant); failed {
+			c.run.results.held(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
+			return
+		}
+	}
+	isGone = c.uninstall(ctx, key)
+}
+
+// uninstall removes the releases of one deployment and says whether they are gone, or not
+// ours any more.
+func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
+	const doing = "removing"
+	prior := c.run.request.Prior[key]
+	releases := slices.DeleteFunc(prior.all(), func(known release.Known) bool {
+		return c.run.claimed()[release.Key(known.Namespace, known.Release)] // Another deployment has it now, whether it came out well or not.
+	})
+	if len(releases) == 0 {
+		return true
+	}
+	if left := c.run.taken.missing(c.run.moves.Leaving[key.Bundle]); left != nil {
+		c.run.results.held(key, doing, untaken(left))
+		return false
+	}
+	slot, err := c.run.engine.slot(ctx)
+	if err != nil {
+		c.run.results.untouched(key, doing, err)
+		return false
+	}
+	defer slot.Pause()
+	touched, remover := false, c.run.remover()
+	for _, known := range releases {
+		removed, failure := remover.remove(ctx, key, known, nil)
+		touched, err = touched || removed, errors.Join(err, failure)
+	}
+	switch {
+	case err == nil:
+		return true
+	case touched:
+		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
+		c.run.results.failed(key, doing, err, &prior)
+	default:
+		c.run.results.untouched(key, doing, err)
+	}
+	return false
+}

@@ -1,0 +1,163 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// deploymentWrite is the write of one deployment.
+type deploymentWrite struct {
+	run *clusterRun
+	d   target.Deployment
+	key Key
+	// prior is what state has of the deployment, if it had it.
+	prior Record
+	had   bool
+}
+
+func (r *clusterRun) writeOf(d target.Deployment) *deploymentWrite {
+	prior, had := r.request.Prior[KeyOf(d)]
+	return &deploymentWrite{run: r, d: d, key: KeyOf(d), prior: prior, had: had}
+}
+
+// do carries the write out and returns the record of the deployment, nil when it failed.
+func (w *deploymentWrite) do(ctx context.Context) *Record {
+	// It waits without a slot.
+	observed, err := w.awaitRemoval(ctx, w.run.seen.snapshot.Find(w.d.Namespace, w.d.Release))
+	if err != nil {
+		return w.untouched("waiting for another target to remove the release", err)
+	}
+	slot, err := w.run.engine.slot(ctx)
+	if err != nil {
+		return w.untouched("deploying", err)
+	}
+	defer slot.Pause()
+
+	if err := w.pin(ctx); err != nil {
+		return w.untouched("reading the objects that values come from", err)
+	}
+	known := w.run.known().find(w.d.Namespace, w.d.Release)
+	if observed == nil && known != nil {
+		if err := confirmGone(ctx, w.run.seen.cluster, *known); err != nil {
+			return w.untouched("looking for the release", err)
+		}
+	}
+	options := w.options(known, slot)
+	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Mark, observed, w.run.request.Settings.TakeOwnership)
+	if err != nil {
+		return w.untouched("deploying", withMaker(ctx, w.run.seen.cluster, observed, err))
+	}
+	action, written, err := w.write(ctx, action, observed, options)
+	if err != nil {
+		w.run.results.failed(w.key, action.Doing(), err, w.stateAfterFailure(ctx, written))
+		return nil
+	}
+	return w.finish(ctx, action, written, slot)
+}
+
+// untouched notes that nothing was written.
+func (w *deploymentWrite) untouched(doing string, err error) *Record {
+	w.run.results.untouched(w.key, doing, err)
+	return nil
+}
+
+// pin settles the digest of a deployment whose values come from objects that
+// nobody has looked at yet.
+func (w *deploymentWrite) pin(ctx context.Context) error {
+	if !w.d.Unpinned {
+		return nil
+	}
+	versions, err := w.run.seen.cluster.Versions(ctx, w.d.References())
+	if err != nil {
+		return err
+	}
+	w.run.results.found(w.d.Cluster, versions)
+	w.d = w.d.Pinned(versions)
+	return nil
+}
+
+// options say how the revision is written.
+func (w *deploymentWrite) options(known *release.Known, turn release.Turn) release.Write {
+	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
+	mark.Terms = release.TermsOf(w.d)
+	options := w.run.request.Settings.write(w.d, mark)
+	options.Known = known
+	for _, former := range w.prior.all() {
+		if at := release.Key(former.Namespace, former.Release); at != release.Key(w.d.Namespace, w.d.Release) {
+			options.Former = append(options.Former, at)
+		}
+	}
+	options.Taken, options.Spare = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
+	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
+	options.Turn = turn
+	return options
+}
+
+// write carries an action out, and an upgrade after it if what was there has other objects
+// than the plan showed. It returns the action that was carried out last.
+func (w *deploymentWrite) write(ctx context.Context, action release.Action, observed *release.Observed, options release.Write) (release.Action, release.Written, error) {
+	cluster := w.run.seen.cluster
+	written, err := cluster.Write(ctx, action, w.d, observed, options)
+	planned, promised := w.run.request.Planned[w.key]
+	if err == nil && !action.Writes() && promised && !maps.Equal(written.Rendering.Hashes(), planned) {
+		// It was deployed when its cluster could do other things.
+		action = action.Rewriting(true)
+		if err = options.Turn.Resume(ctx); err == nil {
+			written, err = cluster.Write(ctx, action, w.d, &written.Observed, options)
+		}
+	}
+	if !action.Writes() {
+		written.Content = contentOf(options.Known, w.d.Digest) // What was read and not written proves nothing.
+	}
+	return action, written, err
+}
+
+// finish notes what was written and removes the releases that the deployment had before.
+func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Turn) *Record {
+	w.run.taken.by(w.key.Bundle)
+	record := recordOf(w.d, written, w.run.seen.snapshot.UID)
+	if !action.Writes() {
+		record.Stored = w.prior.Stored
+	}
+	w.run.results.wrote(w.key, sighted{observed: written.Observed, stores: action.Writes()})
+	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
+		record.State = status.ErrApplied
+		w.run.results.failed(w.key, "removing the release it moved from", err, &record)
+		return nil
+	}
+	w.run.results.succeeded(w.key, record)
+	return &record
+}
+
+// contentOf is the content that state knows of a release with a digest, "" if it knows none.
+func contentOf(known *release.Known, digest string) string {
+	if known == nil || known.Digest != digest {
+		return ""
+	}
+	return known.Content
+}
+
+// removeFormer removes the releases that a deployment had before, without the objects that
+// the new one holds. Those that could not be removed stay in its record.
+func (w *deploymentWrite) removeFormer(ctx context.Context, record *Record, written release.Written, turn release.Turn) error {
+	var errs []error
+	for _, known := range w.prior.all() {
+		at := release.Key(known.Namespace, known.Release)
+		if at == release.Key(record.Namespace, record.Release) || w.run.written[at] {
+			continue
+		}
+		err := turn.Resume(ctx)
+		if err == nil {
+			_, err = w.run.remover().remove(ctx, w.key, known, written.Rendering.Hashes())
+		}
+		if err != nil {
+			record.Left, errs = append(record.Left, known), append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

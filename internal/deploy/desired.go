@@ -1,0 +1,120 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Desired is what the configuration of a target asks for.
+type Desired struct {
+	Deployments []target.Deployment
+	// Broken says why deployments cannot be made. Those that have no options for that
+	// reason are in WithoutOptions, with their cluster and their bundle alone.
+	Broken         map[Key]error
+	WithoutOptions []target.Deployment
+	// Unreadable says why bundles cannot be read, by name. What is deployed of them stays.
+	Unreadable map[string]error
+}
+
+// NewDesired returns what targeting made of bundles. check finds what is wrong with a
+// deployment.
+func NewDesired(bundles []*bundle.Bundle, result target.Result, unreadable map[string]error, check func(target.Deployment) error) Desired {
+	desired := Desired{Deployments: result.Deployments, Broken: map[Key]error{}, Unreadable: unreadable}
+	for _, failure := range result.Failures {
+		desired.Broken[Key{Cluster: failure.Cluster, Bundle: failure.Bundle}] = failure.Err
+		for _, b := range bundles {
+			if b.Name == failure.Bundle {
+				desired.WithoutOptions = append(desired.WithoutOptions, target.Deployment{Cluster: failure.Cluster, Bundle: b})
+			}
+		}
+	}
+	for _, d := range result.Deployments {
+		if err := check(d); err != nil {
+			desired.Broken[KeyOf(d)] = err
+		}
+	}
+	return desired
+}
+
+// all are the wanted deployments, and those before of bundles that cannot be read.
+func (d Desired) all(prior map[Key]Record) []target.Deployment {
+	all := slices.Concat(d.Deployments, d.WithoutOptions)
+	for _, key := range slices.SortedFunc(maps.Keys(prior), Key.Compare) {
+		if d.isUnreadable(key) {
+			all = append(all, target.Deployment{Cluster: key.Cluster, Bundle: &bundle.Bundle{Name: key.Bundle}})
+		}
+	}
+	return all
+}
+
+func (d Desired) isUnreadable(key Key) bool { return d.Unreadable[key.Bundle] != nil }
+
+// brokenBy is why a deployment cannot be made, nil if it can.
+func (d Desired) brokenBy(key Key) error {
+	if d.isUnreadable(key) {
+		return d.Unreadable[key.Bundle]
+	}
+	return d.Broken[key]
+}
+
+// withBroken is what is desired, with more deployments that cannot be made.
+func (d Desired) withBroken(more map[Key]error) Desired {
+	broken := maps.Clone(more)
+	maps.Copy(broken, d.Broken)
+	d.Broken = broken
+	return d
+}
+
+// Undeployed returns the bundles that cannot be read and of which nothing is deployed.
+func (d Desired) Undeployed(prior map[Key]Record) []Failure {
+	deployed := map[string]bool{}
+	for key := range prior {
+		deployed[key.Bundle] = true
+	}
+	var failures []Failure
+	for _, name := range slices.Sorted(maps.Keys(d.Unreadable)) {
+		if !deployed[name] {
+			failures = append(failures, Failure{Cluster: "*", Bundle: name, Err: d.Unreadable[name]})
+		}
+	}
+	return failures
+}
+
+// Releases returns the releases that are wanted, by the key of their deployment, "" for one
+// without options.
+func (d Desired) Releases() map[string]string {
+	releases := make(map[string]string, len(d.Deployments))
+	for _, wanted := range d.Deployments {
+		releases[wanted.Key()] = release.Key(wanted.Namespace, wanted.Release)
+	}
+	for _, wanted := range d.WithoutOptions {
+		releases[wanted.Key()] = ""
+	}
+	return releases
+}
+
+// Bundles returns the bundles of the deployments.
+func (d Desired) Bundles() []*bundle.Bundle {
+	var bundles []*bundle.Bundle
+	seen := map[*bundle.Bundle]bool{}
+	for _, wanted := range d.Deployments {
+		if !seen[wanted.Bundle] {
+			seen[wanted.Bundle] = true
+			bundles = append(bundles, wanted.Bundle)
+		}
+	}
+	return bundles
+}
+
+// FailuresOf are errors by deployment as failures, sorted.
+func FailuresOf(errs map[Key]error) []Failure {
+	failures := make([]Failure, 0, len(errs))
+	for _, key := range slices.SortedFunc(maps.Keys(errs), Key.Compare) {
+		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Err: errs[key]})
+	}
+	return failures
+}

@@ -1,0 +1,156 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// ParseImportID reads the name of a target and the clusters to import from, all if there are
+// none: "prod" or "prod/eu-1,eu-2".
+func ParseImportID(id string) (name string, clusters []string, err error) {
+	name, list, some := strings.Cut(id, "/")
+	if some {
+		clusters = strings.Split(list, ",")
+	}
+	if name == "" || slices.Contains(clusters, "") {
+		return "", nil, errors.New("an import id is the name of a target, or that and clusters, such as prod/eu-1,eu-2")
+	}
+	return name, clusters, nil
+}
+
+// RecordLister reads the release records of one cluster.
+type RecordLister interface {
+	// Look lists the releases.
+	Look(ctx context.Context) (release.Snapshot, error)
+	// Recall returns what releases were rendered to, in their order.
+	Recall(ctx context.Context, observed []release.Observed) ([]release.Rendering, error)
+}
+
+// Imported is what carries the owner and the name of a target.
+type Imported struct {
+	Records map[Key]Record
+	// Failures are the clusters that could not be asked. Their deployments would be in no
+	// state, so nothing is imported then.
+	Failures []Failure
+
+	mu    sync.Mutex
+	uids  map[string]string // a cluster by its identity
+	marks map[Key]release.Mark
+}
+
+// Import reads the releases of a target on clusters, on at most parallelism at once.
+func Import(ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error)) *Imported {
+	found := &Imported{uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
+	const doing = "looking at the cluster"
+	var reading errgroup.Group
+	reading.SetLimit(max(1, parallelism))
+	for _, cluster := range clusters {
+		reading.Go(func() error {
+			if err := status.Recovering(doing, func() error { return found.read(ctx, cluster, owner, name, connect) })(); err != nil {
+				found.fail(Failure{Cluster: cluster, Doing: doing, Err: err})
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait() // Failures are collected.
+	return found
+}
+
+// read adds the releases of one cluster that a target has.
+func (i *Imported) read(ctx context.Context, cluster, owner, target string, connect func(cluster string) (RecordLister, error)) error {
+	client, err := connect(cluster)
+	if err != nil {
+		return err
+	}
+	snapshot, err := client.Look(ctx)
+	if err != nil {
+		return err
+	}
+	observed := snapshot.OfTarget(owner, target)
+	renderings, err := client.Recall(ctx, observed)
+	if err != nil {
+		return err
+	}
+	i.add(cluster, snapshot.UID, observed, renderings)
+	return nil
+}
+
+func (i *Imported) fail(failure Failure) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.Failures = append(i.Failures, failure)
+}
+
+// add notes what is on a cluster. Two entries can stand for one; its deployments then
+// go by the name that comes first.
+func (i *Imported) add(cluster, uid string, observed []release.Observed, renderings []release.Rendering) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if other, twice := i.uids[uid]; twice && uid != "" {
+		if other < cluster {
+			return
+		}
+		maps.DeleteFunc(i.Records, func(key Key, _ Record) bool { return key.Cluster == other })
+		maps.DeleteFunc(i.marks, func(key Key, _ release.Mark) bool { return key.Cluster == other })
+	}
+	i.uids[uid] = cluster
+	for n, there := range observed {
+		key := Key{Cluster: cluster, Bundle: there.Mark.Bundle}
+		record := Record{
+			Release: there.Release, Namespace: there.Namespace, Chart: renderings[n].Chart, Version: renderings[n].Version,
+			Digest: there.Mark.Digest, State: status.Ready, Objects: renderings[n].Hashes(), // A refresh follows.
+		}
+		record.Counts = status.Counts{Ready: len(record.Objects)}
+		// Its content is not trusted: nobody has seen who wrote the record.
+		record.Known = release.Known{
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, Terms: there.Mark.Terms, Revision: there.Revision,
+		}
+		if first, twice := i.Records[key]; twice { // Only one of them is the deployment's.
+			first.Left = append(first.Left, record.Known)
+			i.Records[key] = first
+			continue
+		}
+		i.Records[key], i.marks[key] = record, there.Mark
+	}
+}
+
+// Instance is the id under which the target continues: the one that most of its releases
+// carry, "" if there are none.
+func (i *Imported) Instance() string {
+	releases := map[string]int{}
+	for _, mark := range i.marks {
+		releases[mark.Instance]++
+	}
+	ids := slices.SortedFunc(maps.Keys(releases), func(a, b string) int {
+		return cmp.Or(cmp.Compare(releases[b], releases[a]), cmp.Compare(a, b))
+	})
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[0]
+}
+
+// Deployments returns the names of all deployments, and of those of another instance than
+// most.
+func (i *Imported) Deployments() (all, others []string) {
+	id := i.Instance()
+	for key, mark := range i.marks {
+		all = append(all, key.String())
+		if mark.Instance != id {
+			others = append(others, key.String())
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(others)
+	return all, others
+}

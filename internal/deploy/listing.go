@@ -1,0 +1,81 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Deployments are named one by one in a detail up to fewInDetail, and in a summary,
+// which is one line, up to fewInSummary.
+const (
+	fewInDetail  = 10
+	fewInSummary = 3
+)
+
+// KeysOf are the deployments of failures, each once, in their order. Where a failure
+// is about a cluster as a whole there is no bundle.
+func KeysOf(failures []Failure) []Key {
+	found := make([]Key, len(failures))
+	for i, failure := range failures {
+		found[i] = Key{Cluster: failure.Cluster, Bundle: failure.Bundle}
+	}
+	return slices.Compact(found)
+}
+
+// SummaryOf names deployments or clusters in few words.
+func SummaryOf(keys []Key) string {
+	if len(keys) <= fewInSummary {
+		return Joined(keys)
+	}
+	if keys[0].Bundle == "" {
+		return fmt.Sprintf("%d clusters", len(keys))
+	}
+	return fmt.Sprintf("%d deployments", len(keys))
+}
+
+// ListOf names deployments or clusters in full: many deployments as the bundles on
+// the clusters that share them, since what fails on a fleet fails on much of it.
+//
+//	20 bundles on 2 clusters (eu-1, eu-2): app-1, app-2, ...
+func ListOf(keys []Key) string {
+	if len(keys) <= fewInDetail || keys[0].Bundle == "" {
+		return Joined(keys)
+	}
+	bundles := map[string][]string{}
+	for _, key := range keys {
+		bundles[key.Cluster] = append(bundles[key.Cluster], key.Bundle)
+	}
+	clusters := map[string][]string{}
+	for _, cluster := range slices.Sorted(maps.Keys(bundles)) {
+		shared := strings.Join(slices.Sorted(slices.Values(bundles[cluster])), ", ")
+		clusters[shared] = append(clusters[shared], cluster)
+	}
+	var lines []string
+	for _, shared := range slices.Sorted(maps.Keys(clusters)) {
+		on := clusters[shared]
+		lines = append(lines, fmt.Sprintf("\n  - %s on %s (%s): %s",
+			counted(len(bundles[on[0]]), "bundle"), counted(len(on), "cluster"), strings.Join(on, ", "), shared))
+	}
+	return strings.Join(lines, "")
+}
+
+func counted(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// Joined names deployments or clusters.
+func Joined(keys []Key) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.Cluster
+		if key.Bundle != "" {
+			names[i] = key.String()
+		}
+	}
+	return strings.Join(names, ", ")
+}

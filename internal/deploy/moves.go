@@ -1,0 +1,131 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// moveCandidates are the deployments of a target between which objects can move.
+type moveCandidates struct {
+	Write        []target.Deployment
+	Remove, Keep []Key
+	Prior        map[Key]Record
+	// Wants are the objects that deployments in Write are going to have, by Object.Key, as
+	// far as they are known before.
+	Wants map[Key]map[string]string
+}
+
+// moves are the objects that change from one bundle to another, by cluster. What state does
+// not know the objects of, as with plan_objects = false, loses none.
+func (c moveCandidates) moves() map[string]release.Moves {
+	bundles, mayMove := map[string][]release.BundleObjects{}, c.mayMove()
+	add := func(key Key, wants map[string]string, writes bool) {
+		if !mayMove[key.Cluster] {
+			return
+		}
+		prior := c.Prior[key]
+		of := release.BundleObjects{Bundle: key.Bundle, Has: prior.Objects, Wants: wants, Left: prior.Yielded, Writes: writes}
+		for _, known := range prior.all() {
+			of.Releases = append(of.Releases, release.Key(known.Namespace, known.Release))
+		}
+		bundles[key.Cluster] = append(bundles[key.Cluster], of)
+	}
+	for _, d := range c.Write {
+		add(KeyOf(d), c.Wants[KeyOf(d)], true)
+	}
+	for _, key := range c.Remove {
+		add(key, map[string]string{}, false)
+	}
+	for _, key := range c.Keep {
+		add(key, c.Prior[key].Objects, false)
+	}
+	moves := map[string]release.Moves{}
+	for cluster, on := range bundles {
+		moves[cluster] = release.MovesOf(on)
+	}
+	return moves
+}
+
+// mayMove are the clusters where an object can move: something is written there, and
+// another deployment that has objects is written too, goes, or has left objects before.
+func (c moveCandidates) mayMove() map[string]bool {
+	written, losing := map[string]int{}, map[string]bool{}
+	lose := func(key Key, has map[string]string) {
+		losing[key.Cluster] = losing[key.Cluster] || len(has) > 0
+	}
+	for _, d := range c.Write {
+		written[d.Cluster]++
+		lose(KeyOf(d), c.Prior[KeyOf(d)].Objects)
+	}
+	others := maps.Clone(written)
+	for _, key := range c.Remove {
+		others[key.Cluster]++
+		lose(key, c.Prior[key].Objects)
+	}
+	for _, key := range slices.Concat(c.Keep, c.Remove) {
+		if len(c.Prior[key].Yielded) > 0 {
+			others[key.Cluster]++
+			losing[key.Cluster] = true
+		}
+	}
+	clusters := map[string]bool{}
+	for cluster := range written {
+		clusters[cluster] = losing[cluster] && others[cluster] > 1
+	}
+	return clusters
+}
+
+func (r Request) moveCandidates() moveCandidates {
+	return moveCandidates{Write: r.Write, Remove: r.Remove, Keep: r.Keep, Prior: r.Prior, Wants: r.Wants}
+}
+
+// taken are the bundles of one cluster that have taken their objects over.
+type taken struct {
+	mu      sync.Mutex
+	bundles map[string]bool
+}
+
+func (t *taken) by(bundle string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bundles == nil {
+		t.bundles = map[string]bool{}
+	}
+	t.bundles[bundle] = true
+}
+
+// missing are the objects among those that leave a bundle which are not taken over.
+func (t *taken) missing(leaving map[string]string) map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := maps.Clone(leaving)
+	maps.DeleteFunc(left, func(_, bundle string) bool { return t.bundles[bundle] })
+	if len(left) == 0 {
+		return nil
+	}
+	return left
+}
+
+// untaken is why a deployment is not removed: nobody would know of its objects any more.
+func untaken(left map[string]string) error {
+	var parts []string
+	for _, object := range slices.Sorted(maps.Keys(left)) {
+		parts = append(parts, fmt.Sprintf("%s moves to bundle %s", object, left[object]))
+	}
+	return &rollout.HeldError{Reason: "its objects are not taken over yet: " + strings.Join(parts, ", ")}
+}
+
+// settleMoves notes which objects of written deployments wait to be taken over. It runs after
+// all writes.
+func (r *clusterRun) settleMoves() {
+	for bundle, leaving := range r.moves.Leaving {
+		r.results.yielded(Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
+	}
+}

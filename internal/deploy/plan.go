@@ -1,0 +1,321 @@
+package deploy
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Charts renders deployments. It asks no cluster.
+type Charts interface {
+	// Render returns the objects of a deployment. Equal deployments are rendered once.
+	Render(ctx context.Context, d target.Deployment) (release.Rendering, error)
+	// AsksCluster reports whether a rendering can depend on what its cluster can do.
+	AsksCluster(d target.Deployment) (bool, error)
+	// BringsKinds reports whether a deployment can add kinds to its cluster.
+	BringsKinds(d target.Deployment) (bool, error)
+}
+
+// Reach says which clusters can be reached. It dials nothing.
+type Reach interface {
+	// Has reports whether a cluster is in the configuration, or state knows how to reach it.
+	Has(cluster string) bool
+	// ConnectionUnknown reports whether a connection is not known before an apply.
+	ConnectionUnknown(cluster string) bool
+	// Check reads a connection. One that is not known yet is no error.
+	Check(cluster string) error
+}
+
+// Facts are what a plan takes into account beside configuration and state. None of them is
+// read from a cluster, so that a plan repeated during an apply is the same.
+type Facts struct {
+	Charts Charts
+	Reach  Reach
+	Limit  RemovalLimit
+	// Remark says that every release has to be looked at again, although nothing of it
+	// changes.
+	Remark bool
+	// HoldBroken holds deployments that cannot be rendered. Without it they are failures.
+	HoldBroken bool
+	// Documents says that the rendered objects are to be kept, and not only their hashes.
+	Documents bool
+	// Start is called as soon as something is to be rendered, so that what renders is ready
+	// when connections are read.
+	Start func()
+	// Prefetch is called before charts are rendered, and what it returns before NewPlan
+	// returns. It may read clusters ahead for the reports about a plan.
+	Prefetch func(ctx context.Context, write []target.Deployment) (wait func())
+}
+
+// Plan is what an apply is going to do.
+type Plan struct {
+	Change
+
+	// Counts are those of the change, with removals on clusters that cannot be reached.
+	Counts status.Changes
+	// Unreachable are clusters that have deployments to be removed and that neither the
+	// configuration nor state knows how to reach. Their deployments are not in Remove.
+	Unreachable []string
+	// Exceeded is why the change removes more than it may, nil if it does not. It is an
+	// *EmptyError, a *TooManyRemovalsError or a *RemovalLimitError.
+	Exceeded error
+	// Unconnected are errors of connections by cluster.
+	Unconnected map[string]error
+
+	// Renderings are those of deployments to be written. Nothing is rendered of a plan that
+	// cannot be carried out.
+	Renderings map[Key]release.Rendering
+	// Objects are the objects that deployments to be written are going to have, with a hash
+	// of each. Those of a deployment that is missing are known after the apply only.
+	Objects map[Key]map[string]string
+	// Unknown are the reasons for that, with the deployments.
+	Unknown status.Grouped
+	// Failures are deployments that cannot be rendered.
+	Failures []Failure
+	// Moves are the objects that move from one bundle to another, by cluster.
+	Moves map[string]release.Moves
+}
+
+// NewPlan decides what an apply does to bring clusters from prior to what is desired.
+func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts Facts) Plan {
+	change := Compare(desired, prior, facts.Remark)
+	if facts.HoldBroken {
+		if broken := renderErrors(ctx, facts.Charts, change.Write); len(broken) > 0 {
+			change = Compare(desired.withBroken(broken), prior, facts.Remark)
+		}
+	}
+	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}}
+	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
+	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
+	if len(plan.Write) > 0 && facts.Start != nil {
+		facts.Start()
+	}
+	plan.Unconnected = connectionErrors(facts.Reach, plan.Clusters())
+	if plan.Exceeded != nil || len(plan.Unconnected) > 0 || len(plan.Faults) > 0 {
+		return plan
+	}
+	if facts.Prefetch != nil {
+		defer facts.Prefetch(ctx, plan.Write)()
+	}
+	plan.render(ctx, facts)
+	plan.Moves = plan.plannedMoves()
+	return plan
+}
+
+// renderErrors are the errors of deployments that cannot be rendered.
+func renderErrors(ctx context.Context, charts Charts, write []target.Deployment) map[Key]error {
+	broken := map[Key]error{}
+	for _, d := range write {
+		if _, err := charts.Render(ctx, d); err != nil {
+			broken[KeyOf(d)] = err
+		}
+	}
+	return broken
+}
+
+// connectionErrors reads the connections that a change needs: a context that does not exist
+// shows here, and not after half of the clusters were changed.
+func connectionErrors(reach Reach, clusters []string) map[string]error {
+	var broken map[string]error
+	for _, name := range clusters {
+		if err := reach.Check(name); err != nil {
+			if broken == nil {
+				broken = map[string]error{}
+			}
+			broken[name] = err
+		}
+	}
+	return broken
+}
+
+// Change is what becomes of each deployment of a target.
+type Change struct {
+	Write  []target.Deployment
+	Remove []Key
+	// Keep are the deployments of state that stay as they are.
+	Keep map[Key]bool
+	// Added is how many of Write state does not know.
+	Added int
+
+	// Unchanged are the wanted deployments that are not written, and Held those of them
+	// that are not as wanted. Faults are those that can never be written.
+	Unchanged    []rollout.Step
+	Held, Faults []Failure
+	// Stages is the order in words, Needs the bundles that each bundle depends on, and
+	// External what deployments to be written depend on beyond the target.
+	Stages   string
+	Needs    map[string][]string
+	External map[Key][]rollout.Outside
+
+	prior map[Key]Record
+}
+
+// Compare keeps a deployment whose digest is as wanted and whose last operation came to an
+// end, unless all have to be looked at again. What the order of deployments holds stays as it
+// is, and is not begun, and so does what is broken.
+func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
+	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.Outside{}, prior: prior}
+	steps, there := change.steps(desired, remark)
+	order := rollout.NewOrder(steps)
+	outlook := rollout.Foresee(order)
+	change.Stages, change.Needs = outlook.Text, order.Needs()
+	for i, step := range steps {
+		key := KeyOf(step.Deployment)
+		_, had := prior[key]
+		failure := Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: outlook.Held[i]}
+		step.Held = outlook.Held[i]
+		switch {
+		case order.Faults()[i] != nil:
+			failure.Err = order.Faults()[i]
+			change.Faults = append(change.Faults, failure)
+		case step.Held != nil:
+			change.Held = append(change.Held, failure)
+		case step.Change:
+			change.Write = append(change.Write, step.Deployment)
+			change.External[key] = order.Outside(i)
+			if !had {
+				change.Added++
+			}
+			continue
+		}
+		change.Unchanged = append(change.Unchanged, step)
+		if had {
+			change.Keep[key] = true
+		}
+	}
+	for key := range prior {
+		if !there[key] {
+			change.Remove = append(change.Remove, key)
+		}
+	}
+	return change
+}
+
+// steps are the wanted deployments in the order of the configuration, and their keys.
+func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there map[Key]bool) {
+	there = map[Key]bool{}
+	for _, d := range desired.all(c.prior) {
+		key := KeyOf(d)
+		there[key] = true
+		if err := desired.brokenBy(key); err != nil {
+			// To a rollout and to what depends on it, it is as one that failed.
+			steps = append(steps, rollout.Step{Deployment: d, State: string(status.ErrApplied), Change: true, Held: err})
+			continue
+		}
+		facts := factsOf(d, c.prior)
+		facts.Forced = remark
+		steps = append(steps, rollout.Step{Deployment: d, State: string(c.prior[key].State), Change: facts.NeedsWrite()})
+	}
+	return steps, there
+}
+
+// Counts are the numbers of the summary.
+func (c Change) Counts() status.Changes {
+	return status.Changes{Added: c.Added, Changed: len(c.Write) - c.Added, Removed: len(c.Remove), Kept: len(c.Keep), Held: len(c.Held)}
+}
+
+// Clusters returns the clusters that something is written on or removed from, sorted.
+func (c Change) Clusters() []string {
+	needed := map[string]bool{}
+	for _, d := range c.Write {
+		needed[d.Cluster] = true
+	}
+	for _, key := range c.Remove {
+		needed[key.Cluster] = true
+	}
+	return slices.Sorted(maps.Keys(needed))
+}
+
+// Deploys returns the deployments that are there after an apply.
+func (c Change) Deploys() map[Key]bool {
+	keys := maps.Clone(c.Keep)
+	for _, d := range c.Write {
+		keys[KeyOf(d)] = true
+	}
+	return keys
+}
+
+// InWords returns the stages of a change and what is removed after them.
+func (c Change) InWords() string {
+	if len(c.Remove) == 0 {
+		return c.Stages
+	}
+	clusters := map[string][]string{}
+	for _, key := range c.Remove {
+		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
+	}
+	removed := rollout.RemovedText(clusters)
+	if c.Stages == "" {
+		return removed
+	}
+	return c.Stages + "\n" + removed
+}
+
+// WithoutUnreachable returns the change without removals on clusters that cannot be reached,
+// and those clusters, sorted.
+func (c Change) WithoutUnreachable(reach Reach) (reachableOnly Change, clusters []string) {
+	var (
+		reachable   []Key
+		unreachable = map[string]bool{}
+	)
+	for _, key := range c.Remove {
+		if reach.Has(key.Cluster) {
+			reachable = append(reachable, key)
+			continue
+		}
+		unreachable[key.Cluster] = true
+	}
+	c.Remove = reachable
+	return c, slices.Sorted(maps.Keys(unreachable))
+}
+
+// UnexpectedlyHeld are the deployments among those held that a plan showed as to be written:
+// it was made without knowing what is there, as that of a replacement is. An error is the only
+// way to say that something else is true than was planned. shown are the digests that the plan
+// shows.
+func (c Change) UnexpectedlyHeld(shown map[Key]string) []Failure {
+	return slices.DeleteFunc(slices.Clone(c.Held), func(f Failure) bool {
+		key := Key{Cluster: f.Cluster, Bundle: f.Bundle}
+		digest, ok := shown[key]
+		return !ok || digest == c.prior[key].Digest
+	})
+}
+
+// Shown is what a plan showed, and what an apply has to keep to.
+type Shown struct {
+	// Remark says that every release has to be looked at again.
+	Remark bool
+	// HoldsBroken says that a deployment which Writes does not report is held: the plan
+	// found that it cannot be rendered.
+	HoldsBroken bool
+	Writes      func(key string) bool
+	// KnowsObjects says that the plan showed objects, and Objects are those it knew.
+	KnowsObjects bool
+	Objects      map[Key]map[string]string
+}
+
+// Replan decides what an apply does, so that it is what the plan has shown.
+func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) Change {
+	change := Compare(desired, prior, shown.Remark)
+	if shown.HoldsBroken {
+		broken := map[Key]error{}
+		for _, d := range change.Write {
+			if !shown.Writes(d.Key()) {
+				broken[KeyOf(d)] = &rollout.HeldError{Reason: "it cannot be rendered"}
+			}
+		}
+		if len(broken) > 0 {
+			change = Compare(desired.withBroken(broken), prior, shown.Remark)
+		}
+	}
+	change.UnpinAfterKinds(charts)
+	if shown.KnowsObjects {
+		change.UnpinUnplanned(shown.Objects)
+	}
+	return change
+}

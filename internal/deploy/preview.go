@@ -1,0 +1,143 @@
+package deploy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+const (
+	// previewPatience is how long a plan waits for clusters to tell what is in the way. A
+	// plan is right without the answer; it only warns less.
+	previewPatience = 3 * time.Second
+	// comparePatience is how long it waits for one cluster to tell what it has.
+	comparePatience = 10 * time.Second
+)
+
+// PreviewedCluster reads what the reports about a plan need of one cluster.
+type PreviewedCluster interface {
+	Observer
+	RecordReader
+	ObjectReader
+	// FleetAgent returns the name of an agent of Fleet on the cluster, "" if there is none.
+	FleetAgent(ctx context.Context) (string, error)
+}
+
+// ObjectReader reads what a plan is compared with.
+type ObjectReader interface {
+	// Deployed reads what releases are made of from their records, in their order. Its
+	// error means that none was read.
+	Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error)
+	// Occupied finds objects that others have and that releases are to have.
+	Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error)
+	// Definitions compares the custom resource definitions below crds/ of a chart with
+	// those of the cluster.
+	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
+}
+
+// Preview reports what a plan meets on clusters. Nothing of a plan depends on it, and none of
+// its methods fails: what cannot be read is left out, or reported as not compared.
+type Preview struct {
+	// Connect finds a cluster by its name. It dials nothing.
+	Connect func(cluster string) (PreviewedCluster, error)
+	// Askable reports whether a cluster can be expected to answer.
+	Askable func(cluster string) bool
+	Engine  *Engine
+	// Snapshots are shared by all plans of a process.
+	Snapshots   *SnapshotCache
+	Parallelism int
+	// Owner is that of the provider. While it is not known, no cluster is asked whose
+	// releases count.
+	Owner        string
+	OwnerUnknown bool
+	// KnowsInstance reports whether a state of this process has had the id of a target.
+	KnowsInstance func(instance string) bool
+}
+
+// asks reports whether a plan looks at the cluster of a deployment that changes.
+func (p *Preview) asks(d target.Deployment) bool {
+	return !d.Paused && !p.OwnerUnknown && p.Askable(d.Cluster)
+}
+
+// Snapshot lists the releases of a cluster. All plans of a process share the answer.
+func (p *Preview) Snapshot(ctx context.Context, name string) (PreviewedCluster, release.Snapshot, error) {
+	cluster, err := p.Connect(name)
+	if err != nil {
+		return nil, release.Snapshot{}, err
+	}
+	snapshot, err := p.Snapshots.Get(ctx, name, func(ctx context.Context) (release.Snapshot, error) { return LookAhead(ctx, cluster) })
+	return cluster, snapshot, err
+}
+
+// Prefetch begins to list the releases of the clusters that get a new release, while charts
+// are rendered. Who wants one of these lists then waits for it, and wait for all of them.
+func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior map[Key]Record) (wait func()) {
+	clusters := map[string]bool{}
+	for _, d := range write {
+		if isNew(d, prior[KeyOf(d)]) && p.asks(d) {
+			clusters[d.Cluster] = true
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	var reading sync.WaitGroup
+	slots := semaphore.NewWeighted(int64(max(1, p.Parallelism)))
+	for cluster := range clusters {
+		reading.Go(status.RecoveringTo(func(error) {}, "looking at the cluster", func() {
+			if slots.Acquire(ctx, 1) != nil {
+				return
+			}
+			defer slots.Release(1)
+			_, _, _ = p.Snapshot(ctx, cluster) // Who needs it is given the error.
+		}))
+	}
+	return func() {
+		reading.Wait()
+		cancel()
+	}
+}
+
+// onEach calls do for each cluster, several at once. A panic ends the work on one cluster.
+func onEach[T any](p *Preview, of map[string]T, do func(cluster string, of T), broken func(cluster string, of T, err error)) {
+	var reading errgroup.Group
+	reading.SetLimit(max(1, p.Parallelism))
+	for cluster, each := range of {
+		reading.Go(func() error {
+			if err := status.Recovering("looking at the cluster", func() error {
+				do(cluster, each)
+				return nil
+			})(); err != nil && broken != nil {
+				broken(cluster, each, err)
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait() // Nobody fails.
+}
+
+// isNew reports whether a deployment gets a release that it did not have.
+func isNew(d target.Deployment, prior Record) bool {
+	return !prior.isAt(d) || prior.Digest == ""
+}
+
+// ownMark is the mark of a deployment that a plan compares with what is on its cluster. The
+// target that a plan creates has no id yet. A release of its owner and name is its own if
+// this process has had the id of that release in a state: then the target is replaced, and
+// the create takes what the delete leaves.
+func (p *Preview) ownMark(holder Holder, key Key, digest string, known release.Known, observed *release.Observed) release.Mark {
+	if observed != nil && p.isReplaced(holder, known, *observed) {
+		known.Instance = observed.Mark.Instance
+	}
+	return holder.Mark(key.Bundle, digest, known)
+}
+
+// isReplaced reports whether a release is of the target that the plan replaces.
+func (p *Preview) isReplaced(holder Holder, known release.Known, observed release.Observed) bool {
+	return holder.Instance == "" && p.KnowsInstance(observed.Mark.Instance) && holder.ownership(observed, known) == release.SameName
+}

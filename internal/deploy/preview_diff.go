@@ -1,0 +1,287 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// DiffReport is what a plan changes of rendered objects.
+type DiffReport struct {
+	Diffs []diff.DeploymentDiff
+	// NotCompared are the reasons why deployments cannot be compared, with their keys.
+	NotCompared status.Grouped
+}
+
+// diffPreview collects a DiffReport.
+type diffPreview struct {
+	*Preview
+	holder Holder
+	prior  map[Key]Record
+	take   bool
+
+	mu     sync.Mutex
+	report DiffReport
+}
+
+// comparedChange is one deployment that changes; wanted is nil for one that is removed.
+type comparedChange struct {
+	key       Key
+	wanted    *target.Deployment
+	rendering release.Rendering
+	// moves say which of its objects move from one bundle to another.
+	moves []string
+}
+
+// Diff compares what changes with what is deployed, by the release records of the clusters.
+// take says that take_ownership is set. Each cluster that something changes on is asked once
+// for the list of its releases, and for those records.
+func (p *Preview) Diff(ctx context.Context, holder Holder, take bool, plan *Plan) DiffReport {
+	byCluster := map[string][]comparedChange{}
+	for i, d := range plan.Write {
+		key := KeyOf(d)
+		byCluster[d.Cluster] = append(byCluster[d.Cluster], comparedChange{
+			key: key, wanted: &plan.Write[i], rendering: plan.Renderings[key], moves: moveRemarks(key, plan.Moves),
+		})
+	}
+	for _, key := range plan.Remove {
+		byCluster[key.Cluster] = append(byCluster[key.Cluster], comparedChange{key: key, moves: moveRemarks(key, plan.Moves)})
+	}
+	c := &diffPreview{Preview: p, holder: holder, prior: plan.prior, take: take}
+	onEach(p, byCluster, func(cluster string, changes []comparedChange) { c.onCluster(ctx, cluster, changes) },
+		func(_ string, changes []comparedChange, err error) {
+			for _, change := range changes {
+				c.notCompared(change, status.ShortCause(err))
+			}
+		})
+	return c.report
+}
+
+// RemovalPlan is the plan of a target that is destroyed.
+func RemovalPlan(prior map[Key]Record) *Plan {
+	return &Plan{Change: Change{Remove: slices.Collect(maps.Keys(prior)), prior: prior}}
+}
+
+// onCluster compares the deployments of one cluster.
+func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comparedChange) {
+	ctx, cancel := context.WithTimeout(ctx, comparePatience)
+	defer cancel()
+	cluster, snapshot, err := c.Snapshot(ctx, name)
+	if err != nil && ctx.Err() != nil {
+		err = &status.UnreachableError{Cluster: name, Err: err}
+	}
+	if err != nil {
+		for _, change := range changes {
+			c.withoutCluster(change, err)
+		}
+		return
+	}
+	read := c.read(ctx, cluster, snapshot, changes)
+	for _, change := range changes {
+		observed := c.deployed(snapshot, change)
+		if observed == nil {
+			c.withoutRelease(change)
+			continue
+		}
+		c.compare(change, *observed, read[release.Key(observed.Namespace, observed.Release)])
+	}
+}
+
+// read reads the records of the releases that changes begin with, by release.Key.
+func (c *diffPreview) read(ctx context.Context, cluster PreviewedCluster, snapshot release.Snapshot, changes []comparedChange) map[string]release.Deployed {
+	var wanted []release.Observed
+	for _, change := range changes {
+		if observed := c.deployed(snapshot, change); observed != nil {
+			wanted = append(wanted, *observed)
+		}
+	}
+	read := map[string]release.Deployed{}
+	if len(wanted) == 0 {
+		return read
+	}
+	found, err := cluster.Deployed(ctx, wanted)
+	for i, observed := range wanted {
+		if err != nil {
+			found = append(found, release.Deployed{Err: err})
+		}
+		read[release.Key(observed.Namespace, observed.Release)] = found[i]
+	}
+	return read
+}
+
+// deployed is the release that a change begins with, nil if there is none: under its former
+// name for one that moves.
+func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange) *release.Observed {
+	var places [][2]string
+	if prior, had := c.prior[change.key]; had {
+		places = append(places, [2]string{prior.Namespace, prior.Release})
+	}
+	if change.wanted != nil {
+		places = append(places, [2]string{change.wanted.Namespace, change.wanted.Release})
+	}
+	for _, at := range places {
+		if observed := snapshot.Find(at[0], at[1]); release.IsThere(observed) {
+			return observed
+		}
+	}
+	return nil
+}
+
+// withoutRelease is for what is not on its cluster.
+func (c *diffPreview) withoutRelease(change comparedChange) {
+	switch {
+	case change.wanted == nil:
+		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"the cluster does not have it any more"}}, nil, nil)
+	case change.isNotRendered():
+		c.notCompared(change, change.rendering.Irreproducible)
+	default:
+		c.add(change, diff.Preview{Fate: diff.Comes, Remarks: change.remarks()}, nil, change.rendering.Documents)
+	}
+}
+
+// withoutCluster is for a cluster that does not tell what it has: what the state knows is
+// enough to name what is removed and what is added.
+func (c *diffPreview) withoutCluster(change comparedChange, err error) {
+	prior, had := c.prior[change.key]
+	cause := status.ShortCause(err)
+	switch {
+	case change.wanted != nil && !had && !change.isNotRendered():
+		c.withoutRelease(change)
+	case change.wanted == nil && len(prior.Objects) > 0:
+		c.addAlterations(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"as the state knows it: " + cause}}, removedObjects(prior.Objects))
+	default:
+		c.notCompared(change, cause)
+	}
+}
+
+func removedObjects(objects map[string]string) []diff.Alteration {
+	var alterations []diff.Alteration
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
+		alterations = append(alterations, diff.Alteration{Key: key, Before: key})
+	}
+	return alterations
+}
+
+// compare sets what is wanted against what a record has.
+func (c *diffPreview) compare(change comparedChange, observed release.Observed, read release.Deployed) {
+	switch {
+	case read.Err != nil:
+		c.notCompared(change, status.ShortCause(read.Err))
+	case change.wanted == nil:
+		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: c.removalRemarks(change, observed)}, read.Documents, nil)
+	case change.isNotRendered():
+		c.notCompared(change, change.rendering.Irreproducible)
+	case c.isRefused(change, observed):
+		c.notCompared(change, "the release belongs to somebody else")
+	default:
+		preview := diff.Preview{Fate: diff.Changes, Remarks: change.remarks()}
+		addReservations(&preview, *change.wanted, observed, c.holder.ownership(observed, c.prior[change.key].Known))
+		c.add(change, preview, read.Documents, change.rendering.Documents)
+	}
+}
+
+// removalRemarks say what becomes of a release beside its removal.
+func (c *diffPreview) removalRemarks(change comparedChange, observed release.Observed) []string {
+	known := c.prior[change.key].Known
+	own := c.holder.Mark(change.key.Bundle, known.Digest, known)
+	if _, err := release.DecideRemoval(own, &observed, c.take); err != nil {
+		return []string{"it is not removed: " + err.Error()}
+	}
+	if c.holder.ownership(observed, known) != release.Self {
+		return []string{"it is not removed: " + cmp.Or(observed.Mark.Holder(), "somebody else") + " has taken it over"}
+	}
+	if known.Terms.KeepResources {
+		return []string{"its objects stay on the cluster (keepResources)"}
+	}
+	return nil
+}
+
+// isRefused reports whether an apply will not touch a release.
+func (c *diffPreview) isRefused(change comparedChange, observed release.Observed) bool {
+	own := c.ownMark(c.holder, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
+	_, err := release.Decide(factsOf(*change.wanted, c.prior), own, &observed, c.take)
+	return err != nil
+}
+
+// addReservations says what a comparison cannot show, or not in the usual way.
+func addReservations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, ownership release.Ownership) {
+	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
+		preview.Listed = true
+		preview.Remarks = append(preview.Remarks, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
+			observed.Release, observed.Namespace, wanted.Release, wanted.Namespace))
+	}
+	if observed.Status != release.StatusDeployed {
+		preview.Remarks = append(preview.Remarks, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status))
+	}
+	switch {
+	case !ownership.IsByTarget():
+		// What made it may have had values that nobody here knows.
+		preview.Listed = true
+		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: somebody else has made the release")
+	case !observed.Mark.Terms.OwnValues:
+		preview.Listed = true
+		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: they were made with values from the cluster, write-only values or encrypted files")
+	case wanted.Bundle.HasSecrets():
+		preview.Listed = true
+		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: files of the bundle are encrypted")
+	}
+}
+
+// remarks say how far a rendering can be relied on.
+func (c comparedChange) remarks() []string {
+	if c.wanted == nil || c.rendering.Irreproducible == "" {
+		return nil
+	}
+	return []string{"this is one of several possible results: " + c.rendering.Irreproducible}
+}
+
+// isNotRendered reports that nothing could be rendered without the cluster. That is not the
+// same as nothing: a chart can render no object at all.
+func (c comparedChange) isNotRendered() bool {
+	return c.wanted != nil && c.rendering.Documents == nil && c.rendering.Irreproducible != ""
+}
+
+func (c *diffPreview) add(change comparedChange, preview diff.Preview, before, after []diff.Document) {
+	alterations, err := diff.Compare(before, after)
+	if err != nil {
+		c.notCompared(change, "its objects cannot be read")
+		return
+	}
+	c.addAlterations(change, preview, alterations)
+}
+
+func (c *diffPreview) addAlterations(change comparedChange, preview diff.Preview, alterations []diff.Alteration) {
+	preview.Cluster, preview.Bundle, preview.Alterations = change.key.Cluster, change.key.Bundle, alterations
+	preview.Remarks = append(preview.Remarks, change.moves...)
+	diff := preview.Diff()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Diffs = append(c.report.Diffs, diff)
+}
+
+func (c *diffPreview) notCompared(change comparedChange, cause string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.NotCompared.Add(cause, change.key.String())
+}
+
+// moveRemarks say of a deployment which of its objects come from another bundle or go to one.
+func moveRemarks(key Key, moves map[string]release.Moves) []string {
+	var remarks []string
+	leaving := moves[key.Cluster].Leaving
+	for _, object := range slices.Sorted(maps.Keys(leaving[key.Bundle])) {
+		remarks = append(remarks, fmt.Sprintf("%s is not deleted: bundle %s takes it over", object, leaving[key.Bundle][object]))
+	}
+	for _, object := range slices.Sorted(maps.Keys(moves[key.Cluster].Arriving[key.Bundle])) {
+		remarks = append(remarks, object+" is not made anew: it is taken over from another bundle")
+	}
+	return remarks
+}

@@ -1,0 +1,90 @@
+package deploy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// A cluster is asked for objects that its deployment did not have. Where the state does
+// not show objects (plan_objects = false), a change alone is no reason to ask.
+func TestNewObjects(t *testing.T) {
+	t.Parallel()
+	d := target.Deployment{Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}, Release: "web", Namespace: "ns", Digest: "v1-b"}
+	rendering := release.Rendering{Objects: []diff.Object{{Kind: "ConfigMap", Namespace: "ns", Name: "one"}, {Kind: "ConfigMap", Namespace: "ns", Name: "two"}}}
+	record := func(objects map[string]string) Record {
+		return Record{Release: "web", Namespace: "ns", Digest: "v1-a", Objects: objects}
+	}
+	tests := map[string]struct {
+		prior Record
+		want  []string
+	}{
+		"a new release":            {want: []string{"one", "two"}},
+		"an object more":           {prior: record(map[string]string{rendering.Objects[0].Key(): "x"}), want: []string{"two"}},
+		"the first objects":        {prior: record(map[string]string{}), want: []string{"one", "two"}},
+		"objects that nobody sees": {prior: record(nil)},
+		"a release that moves":     {prior: Record{Release: "former", Namespace: "ns", Digest: "v1-a"}, want: []string{"one", "two"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, object := range newObjects(d, test.prior, rendering) {
+				got = append(got, object.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("new objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A plan tells its own releases from those of a target with the same owner and name that no
+// state of this process has had.
+func TestOwnershipOfAReplacement(t *testing.T) {
+	t.Parallel()
+	const owner, name = "o", "all"
+	marked := func(owner, name, instance string) release.Observed {
+		mark := release.NewMark(owner, name, instance, "web", "v1-a")
+		mark.Revision = 1
+		return release.Observed{Release: "web", Namespace: "ns", Revision: 1, Status: release.StatusDeployed, Mark: mark}
+	}
+	tests := map[string]struct {
+		instance string // of the plan, "" while the target is created
+		observed release.Observed
+		want     release.Ownership
+	}{
+		"of the target that is replaced":               {observed: marked(owner, name, "former"), want: release.Self},
+		"of another target that the process has had":   {observed: marked(owner, "other", "former"), want: release.OtherTarget},
+		"of another owner":                             {observed: marked("else", name, "former"), want: release.OtherOwner},
+		"of a target that no state has had":            {observed: marked(owner, name, "stranger"), want: release.SameName},
+		"of a target that no state has had, no create": {instance: "own", observed: marked(owner, name, "former"), want: release.SameName},
+		"its own":                          {instance: "own", observed: marked(owner, name, "own"), want: release.Self},
+		"with an id that stands for no id": {observed: marked(owner, name, "sha256-e3b0c44298fc1c149afbf4c8996fb924"), want: release.SameName},
+		"of plain Helm":                    {observed: release.Observed{Revision: 1}, want: release.Unmarked},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &Preview{KnowsInstance: func(instance string) bool { return instance == "former" }}
+			holder := Holder{Owner: owner, Target: "all", Instance: test.instance}
+			own := p.ownMark(holder, Key{Cluster: "c", Bundle: "web"}, "v1-a", release.Known{}, &test.observed)
+			if got := own.Ownership(test.observed); got != test.want {
+				t.Errorf("ownership = %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDeploysAfter(t *testing.T) {
+	t.Parallel()
+	needs := map[string][]string{"app": {"db", "queue"}, "db": {"operator"}, "queue": {"app"}, "other": {"db"}}
+	if diff := cmp.Diff([]string{"app", "db", "operator", "queue"}, deploysAfter(needs, "app")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

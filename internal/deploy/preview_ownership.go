@@ -1,0 +1,208 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// OwnershipReport is what the deployments of a plan meet on their clusters that belongs to
+// others, a line for each release or object, sorted.
+type OwnershipReport struct {
+	// Taken is taken over with consent, Adopted by the adoption key. Refused makes its
+	// deployment fail, Existing keeps a create from being begun, and Moved is what another
+	// target has to remove first.
+	Taken, Adopted, Refused, Existing, Moved []string
+	// Agents are the clusters on which an agent of Fleet runs, if releases are taken from it.
+	Agents []string
+}
+
+// ownershipPreview collects an OwnershipReport.
+type ownershipPreview struct {
+	*Preview
+	holder Holder
+	take   bool
+	plan   *Plan
+
+	mu     sync.Mutex
+	report OwnershipReport
+}
+
+func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*to = append(*to, fmt.Sprintf(format, args...))
+}
+
+// Ownership reports what an apply takes over from others, and what it will be refused. take
+// says that take_ownership is set. Only clusters that get something new are asked, with one
+// list of their releases for all targets of the plan, and one of each kind that is to be
+// added.
+func (p *Preview) Ownership(ctx context.Context, holder Holder, take bool, plan *Plan) OwnershipReport {
+	byCluster := map[string][]target.Deployment{}
+	for _, d := range plan.Write {
+		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.asks(d) {
+			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
+		}
+	}
+	if len(byCluster) == 0 {
+		return OwnershipReport{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	defer cancel()
+	found := &ownershipPreview{Preview: p, holder: holder, take: take, plan: plan}
+	onEach(p, byCluster, func(cluster string, deployments []target.Deployment) { found.onCluster(ctx, cluster, deployments) }, nil)
+	for _, lines := range []*[]string{
+		&found.report.Taken, &found.report.Adopted, &found.report.Refused, &found.report.Existing, &found.report.Moved, &found.report.Agents,
+	} {
+		slices.Sort(*lines)
+	}
+	return found.report
+}
+
+// newObjects are the objects that a deployment is to get and did not have, as far as the state
+// shows: with plan_objects = false it does for a new release only.
+func newObjects(d target.Deployment, prior Record, rendering release.Rendering) []diff.Object {
+	if isNew(d, prior) {
+		return rendering.Objects
+	}
+	if prior.Objects == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rendering.Objects), func(o diff.Object) bool {
+		_, had := prior.Objects[o.Key()]
+		return had
+	})
+}
+
+// onCluster looks at one cluster. One that does not answer is not reported here.
+func (o *ownershipPreview) onCluster(ctx context.Context, name string, deployments []target.Deployment) {
+	cluster, snapshot, err := o.Snapshot(ctx, name)
+	if err != nil {
+		return
+	}
+	wanted, byRelease, fromFleet := o.releases(ctx, cluster, snapshot, deployments)
+	if o.holder.Instance == "" && !o.take {
+		o.existing(name, snapshot)
+	}
+	occupied, err := cluster.Occupied(ctx, wanted)
+	if err != nil {
+		return
+	}
+	for _, object := range occupied {
+		o.object(byRelease[release.Key(object.Wanted.Namespace, object.Wanted.Release)], object)
+	}
+	if !fromFleet {
+		return
+	}
+	if agent, err := cluster.FleetAgent(ctx); err == nil && agent != "" {
+		o.add(&o.report.Agents, "%s: %s", name, agent)
+	}
+}
+
+// releases notes what becomes of the releases that are there. It returns the objects that the
+// deployments are to get, the deployments by release, and whether a release is taken from
+// Fleet.
+func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, snapshot release.Snapshot, deployments []target.Deployment) (wanted []release.Wanted, byRelease map[string]target.Deployment, fromFleet bool) {
+	byRelease = map[string]target.Deployment{}
+	for _, d := range deployments {
+		key := KeyOf(d)
+		prior := o.plan.prior[key]
+		observed := snapshot.Find(d.Namespace, d.Release)
+		own := o.ownMark(o.holder, key, d.Digest, prior.Known, observed)
+		if release.IsThere(observed) {
+			isFleets := o.release(ctx, cluster, d, own, *observed)
+			fromFleet = fromFleet || isFleets
+			if own.Ownership(*observed) != release.Self {
+				continue // Its objects come with it.
+			}
+		}
+		former := ""
+		if prior.Release != "" {
+			former = release.Key(prior.Namespace, prior.Release)
+		}
+		wanted = append(wanted, release.Wanted{
+			Release: d.Release, Namespace: d.Namespace, Former: former, Objects: newObjects(d, prior, o.plan.Renderings[key]),
+		})
+		byRelease[release.Key(d.Namespace, d.Release)] = d
+	}
+	return wanted, byRelease, fromFleet
+}
+
+// object notes an object that somebody else has. One that moves from another bundle is
+// reported as that.
+func (o *ownershipPreview) object(d target.Deployment, occupied release.Occupied) {
+	if slices.Contains(o.plan.Moves[d.Cluster].Arriving[d.Bundle.Name][occupied.Object.Key()], occupied.Release) {
+		return
+	}
+	lines := &o.report.Refused
+	if o.take || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
+		lines = &o.report.Taken
+	}
+	o.add(lines, "%s: %s, of %s", d.Key(), occupied.Object.Key(), occupied.Holder)
+}
+
+// existing notes releases with the owner and the name of a target that is to be created.
+func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
+	for _, observed := range o.holder.existing(snapshot) {
+		if !o.isReplaced(o.holder, release.Known{}, observed) {
+			o.add(&o.report.Existing, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
+		}
+	}
+}
+
+// release notes what becomes of a release that is there, and reports whether it is Fleet's.
+func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Mark, observed release.Observed) (fromFleet bool) {
+	key, facts := KeyOf(d), factsOf(d, o.plan.prior)
+	action, err := release.Decide(facts, own, &observed, o.take)
+	holder := observed.Mark.Holder()
+	switch own.Ownership(observed) {
+	case release.Self:
+		return false
+	case release.SameKey:
+		o.add(&o.report.Adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+		return false
+	case release.OtherTarget:
+		if !o.take {
+			o.add(&o.report.Moved, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+			return false
+		}
+	case release.SameName:
+		if !o.take && own.Instance == "" {
+			return false // See existing.
+		}
+		holder = "another " + holder + ", which this state does not know"
+	case release.Unmarked, release.OtherTool:
+		maker, failed := cluster.Maker(ctx, observed)
+		if failed != nil {
+			maker.Name = "somebody unknown"
+		}
+		holder, fromFleet = maker.Name, maker.Fleet
+	case release.OtherOwner:
+	}
+	lines, becomes := &o.report.Taken, ", "+outcomeOf(action)
+	if err != nil {
+		lines, becomes = &o.report.Refused, ""
+	}
+	o.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, holder, becomes)
+	return fromFleet
+}
+
+// outcomeOf says what an action makes of a release.
+func outcomeOf(action release.Action) string {
+	switch action {
+	case release.Upgrade:
+		return "gets a new revision"
+	case release.Recover:
+		return "gets a new revision, after an operation that was cut short"
+	case release.Keep, release.Adopt:
+		return "stays as it is"
+	case release.Install, release.Uninstall:
+	}
+	return action.Doing()
+}

@@ -1,0 +1,58 @@
+package deploy
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// A plan that is repeated reports neither values nor differences, and only a target with
+// diff = "rendered" shows these.
+func TestPreviewReports(t *testing.T) {
+	t.Parallel()
+	nobody := func(string) (Cluster, error) { return nil, errors.New("nobody is asked") }
+	preview := &Preview{
+		Connect: func(string) (PreviewedCluster, error) { return nil, errors.New("nobody is asked") },
+		Askable: func(string) bool { return false }, Engine: New(nobody, 1), Snapshots: &SnapshotCache{}, Parallelism: 1,
+		KnowsInstance: func(string) bool { return true },
+	}
+	d := target.Deployment{
+		Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}, Release: "web", Namespace: "ns", Digest: "new",
+		Options: fleetyaml.Options{Helm: &fleetyaml.Helm{ValuesFrom: []fleetyaml.ValuesFrom{{SecretKeyRef: &fleetyaml.KeyRef{Name: "values", Namespace: "ns"}}}}},
+	}
+	plan := &Plan{Change: Change{Write: []target.Deployment{d}}}
+	versions := map[string]Versions{"a": {}}
+	for _, reference := range d.References() {
+		versions["a"][reference] = "" // The last refresh did not find it.
+	}
+	tests := map[string]struct {
+		request       PreviewRequest
+		values, diffs bool
+	}{
+		"first time": {request: PreviewRequest{Versions: versions}, values: true},
+		"with diff":  {request: PreviewRequest{Versions: versions, ShowsDiff: true}, values: true, diffs: true},
+		"repeated":   {request: PreviewRequest{Versions: versions, ShowsDiff: true, IsRepeated: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := preview.Reports(t.Context(), plan, test.request)
+			want := map[string][]string{}
+			if test.values {
+				want[d.References()[0].String()] = []string{"a/web"}
+			}
+			if diff := cmp.Diff(want, found.MissingValues, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("missing values (-want +got):\n%s", diff)
+			}
+			if shown := !found.Diff.NotCompared.IsEmpty() || len(found.Diff.Diffs) > 0; shown != test.diffs {
+				t.Errorf("diff %+v", found.Diff)
+			}
+		})
+	}
+}

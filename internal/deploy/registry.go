@@ -1,0 +1,212 @@
+package deploy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Registry has the releases that the targets of one configured provider claim, as far as they
+// were planned in this process. It finds conflicts, which are errors. It permits one thing: a
+// create takes, once, what the delete of the target of the same name left in this process. The
+// zero value is empty.
+type Registry struct {
+	mu      sync.Mutex
+	targets map[string]*claim
+	// left is what deleted targets left to the one that is created with the same name.
+	left map[string]Predecessor
+	// instances are the ids of targets that a state has had.
+	instances map[string]bool
+	// uids are the identities of clusters, by the names of their entries.
+	uids map[string]string
+}
+
+// Claim is what one target wants.
+type Claim struct {
+	// Target is its name, and Instance its id, "" while it is created.
+	Target, Instance string
+	// Config is its configuration. It distinguishes two targets of one name.
+	Config Config
+	Wanted []target.Deployment
+}
+
+// Config is the configuration of a target.
+type Config interface{ Equal(other Config) bool }
+
+// claim is what is kept of a Claim.
+type claim struct {
+	instance string
+	config   Config
+	// releases maps what the target wants to the key of the deployment; nil while that is
+	// not known.
+	releases map[claimedRelease]string
+	// deploys are the deployments that are there after the apply; nil while that is not
+	// known.
+	deploys map[Key]bool
+	planned bool
+}
+
+// claimedRelease is a release on a cluster, by the name of its entry.
+type claimedRelease struct{ cluster, release string }
+
+// Conflict is a release that two targets want. Theirs and Ours are the keys of the
+// deployments.
+type Conflict struct{ Release, Target, Theirs, Ours string }
+
+// Predecessor is what a replaced target left.
+type Predecessor struct {
+	Instance string
+	// Records are the deployments that were not removed with it.
+	Records map[Key]Record
+	Lost    map[Key]release.Known
+	UIDs    map[string]string
+}
+
+// Claim notes what a target wants, in place of what it wanted before: Terraform plans a target
+// more than once. It returns what others want of it, and whether another target has the same
+// name.
+func (r *Registry) Claim(wants Claim) (conflicts []Conflict, sameName bool) {
+	releases := make(map[claimedRelease]string, len(wants.Wanted))
+	for _, d := range wants.Wanted {
+		releases[claimedRelease{cluster: d.Cluster, release: release.Key(d.Namespace, d.Release)}] = d.Key()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.target(wants.Target)
+	if known.releases != nil {
+		// The two legs of a replacement have one configuration; only the first has an id.
+		other := known.instance != "" && wants.Instance != "" && known.instance != wants.Instance
+		sameName = other || !known.config.Equal(wants.Config)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.targets)) {
+		if name != wants.Target {
+			conflicts = append(conflicts, r.conflicts(name, releases)...)
+		}
+	}
+	known.instance, known.config, known.releases = wants.Instance, wants.Config, releases
+	slices.SortFunc(conflicts, func(a, b Conflict) int { return cmp.Or(cmp.Compare(a.Ours, b.Ours), cmp.Compare(a.Theirs, b.Theirs)) })
+	return conflicts, sameName
+}
+
+// target is the claim of a target, an empty one for a target that has none.
+func (r *Registry) target(name string) *claim {
+	if r.targets == nil {
+		r.targets = map[string]*claim{}
+	}
+	if r.targets[name] == nil {
+		r.targets[name] = &claim{}
+	}
+	return r.targets[name]
+}
+
+// conflicts are the releases that another target wants as well. Equal releases are found by
+// their names; only those are compared by their clusters.
+func (r *Registry) conflicts(other string, ours map[claimedRelease]string) []Conflict {
+	byName := map[string][]claimedRelease{}
+	for theirs := range r.targets[other].releases {
+		byName[theirs.release] = append(byName[theirs.release], theirs)
+	}
+	var conflicts []Conflict
+	for at, own := range ours {
+		for _, theirs := range byName[at.release] {
+			if r.isSameCluster(theirs.cluster, at.cluster) {
+				conflicts = append(conflicts, Conflict{Release: at.release, Target: other, Theirs: r.targets[other].releases[theirs], Ours: own})
+			}
+		}
+	}
+	return conflicts
+}
+
+// isSameCluster reports whether two entries are known to lead to one cluster.
+func (r *Registry) isSameCluster(a, b string) bool {
+	return a == b || r.uids[a] != "" && r.uids[a] == r.uids[b]
+}
+
+// Drop notes that a target wants nothing any more, or that it is not known what. One that is
+// removed does not speak for another of its name that was planned already, as when a target
+// gets another address without a moved block.
+func (r *Registry) Drop(name, instance string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.target(name)
+	if known.releases != nil && instance != "" && known.instance != instance {
+		return
+	}
+	known.releases, known.instance, known.config = nil, "", nil
+}
+
+// Deploys notes which deployments of a target are there after the apply, nil if that is not
+// known yet.
+func (r *Registry) Deploys(name string, keys map[Key]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.target(name)
+	known.deploys, known.planned = keys, true
+}
+
+// MayDeploy reports whether another target than the named one deploys a bundle to a cluster,
+// or can.
+func (r *Registry) MayDeploy(name string, key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other, known := range r.targets {
+		if other != name && known.planned && (known.deploys == nil || known.deploys[key]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Saw notes the id of a target that a state has.
+func (r *Registry) Saw(instance string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.instances == nil {
+		r.instances = map[string]bool{}
+	}
+	r.instances[instance] = true
+}
+
+// Knows reports whether a state of this process has had the id of a target.
+func (r *Registry) Knows(instance string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.instances[instance]
+}
+
+// Identify notes the identities of clusters. A UID of "" is unknown.
+func (r *Registry) Identify(uids map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.uids == nil {
+		r.uids = map[string]string{}
+	}
+	for cluster, uid := range uids {
+		if uid != "" {
+			r.uids[cluster] = uid
+		}
+	}
+}
+
+// Leave notes what a deleted target leaves to the one that is created with a name.
+func (r *Registry) Leave(name string, left Predecessor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left == nil {
+		r.left = map[string]Predecessor{}
+	}
+	r.left[name] = left
+}
+
+// Take returns what was left to the target of a name, once.
+func (r *Registry) Take(name string) Predecessor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := r.left[name]
+	delete(r.left, name)
+	return left
+}

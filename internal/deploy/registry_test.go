@@ -1,0 +1,131 @@
+package deploy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// config is the configuration of a target.
+type config string
+
+func (c config) Equal(other deploy.Config) bool { return c == other }
+
+func wants(name, instance, of string, wanted ...target.Deployment) deploy.Claim {
+	return deploy.Claim{Target: name, Instance: instance, Config: config(of), Wanted: wanted}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	web, db, elsewhere := deployment("a", "web", "d"), deployment("a", "db", "d"), deployment("b", "web", "d")
+	tests := map[string]struct {
+		before    []deploy.Claim
+		then      deploy.Claim
+		conflicts []deploy.Conflict
+		sameName  bool
+	}{
+		"the first":                  {then: wants("left", "", "1", web)},
+		"another release":            {before: []deploy.Claim{wants("left", "", "1", web)}, then: wants("right", "", "2", db)},
+		"another cluster":            {before: []deploy.Claim{wants("left", "", "1", web)}, then: wants("right", "", "2", elsewhere)},
+		"the same release":           {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("right", "", "2", web, db), conflicts: []deploy.Conflict{{Release: "ns/web", Target: "left", Theirs: "a/web", Ours: "a/web"}}},
+		"the second leg of replace":  {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("left", "", "1", web)},
+		"planned again":              {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("left", "x", "1", web)},
+		"lost by the other":          {before: []deploy.Claim{wants("left", "x", "1", web), wants("left", "x", "1", db)}, then: wants("right", "", "2", web)},
+		"two of one name, by id":     {before: []deploy.Claim{wants("left", "x", "1", web)}, then: wants("left", "y", "1", db), sameName: true},
+		"two of one name, by config": {before: []deploy.Claim{wants("left", "", "1", web)}, then: wants("left", "", "2", db), sameName: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var known deploy.Registry
+			for _, before := range test.before {
+				known.Claim(before)
+			}
+			conflicts, sameName := known.Claim(test.then)
+			if diff := cmp.Diff(test.conflicts, conflicts); diff != "" {
+				t.Errorf("conflicts (-want +got):\n%s", diff)
+			}
+			if sameName != test.sameName {
+				t.Errorf("same name = %t", sameName)
+			}
+		})
+	}
+}
+
+// Two entries of one cluster have one set of releases, as far as their identities are known.
+func TestRegistryKnowsClusters(t *testing.T) {
+	t.Parallel()
+	var known deploy.Registry
+	known.Claim(wants("left", "x", "1", deployment("a", "web", "d")))
+	if conflicts, _ := known.Claim(wants("right", "y", "2", deployment("b", "web", "d"))); len(conflicts) != 0 {
+		t.Errorf("conflicts on clusters that nobody has seen: %v", conflicts)
+	}
+	known.Identify(map[string]string{"a": "uid", "b": "uid", "c": ""})
+	conflicts, _ := known.Claim(wants("right", "y", "2", deployment("b", "web", "d"), deployment("c", "web", "d")))
+	if diff := cmp.Diff([]deploy.Conflict{{Release: "ns/web", Target: "left", Theirs: "a/web", Ours: "b/web"}}, conflicts); diff != "" {
+		t.Errorf("conflicts (-want +got):\n%s", diff)
+	}
+}
+
+// What a target wants no more is no conflict. One that is removed does not speak for another
+// of its name.
+func TestRegistryDrops(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		instance string
+		want     int
+	}{"the target": {instance: "x"}, "not known which": {}, "another of its name": {instance: "y", want: 1}}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var known deploy.Registry
+			known.Claim(wants("left", "x", "1", deployment("a", "web", "d")))
+			known.Drop("left", test.instance)
+			conflicts, _ := known.Claim(wants("right", "z", "2", deployment("a", "web", "d")))
+			if len(conflicts) != test.want {
+				t.Errorf("%d conflicts, want %d", len(conflicts), test.want)
+			}
+		})
+	}
+}
+
+// A create takes once what the delete of the target of the same name left.
+func TestRegistryHandsOver(t *testing.T) {
+	t.Parallel()
+	var known deploy.Registry
+	known.Leave("all", deploy.Predecessor{Instance: "x"})
+	for i, want := range []string{"x", ""} {
+		if got := known.Take("all").Instance; got != want {
+			t.Errorf("take %d: %q, want %q", i+1, got, want)
+		}
+	}
+	if got := known.Take("other").Instance; got != "" {
+		t.Errorf("another target takes %q", got)
+	}
+}
+
+func TestRegistryKnowsWhoDeploys(t *testing.T) {
+	t.Parallel()
+	var planned deploy.Registry
+	key := deploy.Key{Cluster: "a", Bundle: "db"}
+	expect := func(want bool, why string) {
+		t.Helper()
+		if got := planned.MayDeploy("web", key); got != want {
+			t.Errorf("%s: MayDeploy = %t, want %t", why, got, want)
+		}
+	}
+	expect(false, "nothing was planned")
+	planned.Deploys("web", map[deploy.Key]bool{key: true})
+	expect(false, "the target itself")
+	planned.Deploys("base", map[deploy.Key]bool{{Cluster: "b", Bundle: "db"}: true})
+	expect(false, "on another cluster")
+	planned.Deploys("base", map[deploy.Key]bool{key: true})
+	expect(true, "another target")
+	planned.Deploys("base", map[deploy.Key]bool{})
+	expect(false, "not any more")
+	planned.Deploys("base", nil)
+	expect(true, "not known yet")
+}

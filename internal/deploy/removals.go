@@ -1,0 +1,107 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// errOtherObjects is for a rendering that differs from the one of the plan.
+var errOtherObjects = errors.New("the chart rendered other objects than the plan showed")
+
+// RemovalLimit is how many deployments a change may remove.
+type RemovalLimit struct {
+	// AllowEmpty allows a change that leaves no deployment.
+	AllowEmpty bool
+	// Max is a number such as "5", or a percentage such as "10%" of the deployments before.
+	// "" sets no limit.
+	Max string
+}
+
+// EmptyError reports a change that leaves no deployment.
+type EmptyError struct{ Before int }
+
+func (e *EmptyError) Error() string {
+	return fmt.Sprintf("no cluster is matched or there are no bundles, so all %d deployments would be removed", e.Before)
+}
+
+// TooManyRemovalsError reports a change that removes more deployments than it may.
+type TooManyRemovalsError struct {
+	Max                     string
+	Removals, Limit, Before int
+}
+
+func (e *TooManyRemovalsError) Error() string {
+	return fmt.Sprintf("%d deployments would be removed, and %q allows %d of %d", e.Removals, e.Max, e.Limit, e.Before)
+}
+
+// RemovalLimitError reports a limit that cannot be read.
+type RemovalLimitError struct{ Max string }
+
+func (e *RemovalLimitError) Error() string {
+	return fmt.Sprintf("%q is neither a number of deployments nor a percentage from 0%% to 100%%", e.Max)
+}
+
+// Check returns why a change removes more than it may, given how many deployments it removes,
+// how many there were, and how many are wanted. It returns nil if it does not.
+func (l RemovalLimit) Check(removals, before, wanted int) error {
+	if wanted == 0 && before > 0 && !l.AllowEmpty {
+		return &EmptyError{Before: before}
+	}
+	if l.Max == "" {
+		return nil
+	}
+	limit, err := ParseRemovalLimit(l.Max, before)
+	if err != nil {
+		return err
+	}
+	if removals > limit {
+		return &TooManyRemovalsError{Max: l.Max, Removals: removals, Limit: limit, Before: before}
+	}
+	return nil
+}
+
+// ParseRemovalLimit returns how many of so many deployments "5" or "10%" allows to be removed.
+// A percentage is rounded down. Its error is a *RemovalLimitError.
+func ParseRemovalLimit(text string, of int) (int, error) {
+	number, isPercentage := strings.CutSuffix(strings.TrimSpace(text), "%")
+	limit, err := strconv.Atoi(number)
+	if err != nil || limit < 0 || (isPercentage && limit > 100) {
+		return 0, &RemovalLimitError{Max: text}
+	}
+	if isPercentage {
+		return of * limit / 100, nil
+	}
+	return limit, nil
+}
+
+// Forget drops removals that failed because a cluster could not be asked at all, and that
+// isConfigured does not report. It returns those clusters, sorted.
+func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
+	forgotten := map[string]bool{}
+	o.Failures = slices.DeleteFunc(o.Failures, func(failure Failure) bool {
+		if isConfigured(failure.Cluster) || !isOutOfReach(failure.Err) {
+			return false
+		}
+		forgotten[failure.Cluster] = true
+		delete(o.Records, Key{Cluster: failure.Cluster, Bundle: failure.Bundle})
+		return true
+	})
+	return slices.Sorted(maps.Keys(forgotten))
+}
+
+// isOutOfReach reports whether a cluster could not be asked at all.
+func isOutOfReach(err error) bool {
+	var (
+		unreachable *status.UnreachableError
+		denied      *status.DeniedError
+		other       *OtherClusterError
+		unusable    *status.ConnectionError
+	)
+	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &other) || errors.As(err, &unusable)
+}

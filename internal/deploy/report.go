@@ -1,0 +1,78 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Report is what one deployment is like on its cluster, in full.
+type Report struct {
+	Record
+
+	// Message is not cut, unlike that of a record.
+	Message string
+	// Missing, Modified, NotOwned and NotReady name objects, and what is wrong with them.
+	Missing, Modified, NotOwned, NotReady []string
+}
+
+// Reports returns the deployments of an observation by their names.
+func (o Observation) Reports() map[string]Report {
+	reports := map[string]Report{}
+	for key, record := range o.Records {
+		reports[key.String()] = reportOf(record, o.Findings[key])
+	}
+	return reports
+}
+
+// Total returns the worst state and all objects of an observation.
+func (o Observation) Total() (status.State, status.Counts) {
+	var states []status.State
+	var all status.Counts
+	for _, record := range o.Records {
+		states = append(states, record.State)
+		all = all.Plus(record.Counts)
+	}
+	return status.Worst(states...), all
+}
+
+// Unseen returns the clusters that could not be asked, and the deployments whose objects could
+// not be looked at.
+func (o Observation) Unseen() (clusters, deployments []string) {
+	for _, failure := range o.Failures {
+		if failure.Bundle == "" {
+			clusters = append(clusters, failure.Cluster)
+			continue
+		}
+		deployments = append(deployments, target.Key(failure.Cluster, failure.Bundle))
+	}
+	return clusters, deployments
+}
+
+func reportOf(record Record, finding release.Finding) Report {
+	report := Report{Record: record, Message: record.Message, Missing: finding.Missing}
+	for _, object := range finding.Modified {
+		for _, difference := range object.Differences {
+			report.Modified = append(report.Modified, release.DifferenceKey(object.Object, difference.Path))
+		}
+	}
+	for _, object := range finding.NotOwned {
+		report.NotOwned = append(report.NotOwned, object.Object+": "+object.Holder)
+	}
+	for _, object := range finding.NotReady {
+		report.NotReady = append(report.NotReady, object.Object+": "+object.Reason)
+	}
+	// Where objects are why, the message names all of them.
+	objects := append(slices.Clone(report.NotReady), status.Drift(finding)...)
+	if len(objects) == 0 {
+		return report
+	}
+	report.Message = strings.Join(objects, "; ")
+	if _, ofObjects := status.Judge(finding); record.Message != ofObjects {
+		report.Message = record.Message + "; " + report.Message
+	}
+	return report
+}

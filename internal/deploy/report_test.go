@@ -1,0 +1,63 @@
+package deploy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+func TestUnreachableNamesClusters(t *testing.T) {
+	t.Parallel()
+	found := deploy.Observation{Failures: []deploy.Failure{
+		{Cluster: "a", Doing: "looking at the cluster", Err: errors.New("no answer")},
+		{Cluster: "b", Bundle: "web", Doing: "looking at the objects", Err: errors.New("forbidden")},
+	}}
+	clusters, deployments := found.Unseen()
+	if diff := cmp.Diff([]string{"a"}, clusters); diff != "" {
+		t.Errorf("unreachable (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b/web"}, deployments); diff != "" {
+		t.Errorf("unobserved (-want +got):\n%s", diff)
+	}
+}
+
+func TestReportsNameAllObjects(t *testing.T) {
+	t.Parallel()
+	notReady := release.Finding{
+		NotReady: []release.Unready{{Object: "Deployment web/a", Reason: "0 of 1"}, {Object: "Deployment web/b", Reason: "0 of 2"}},
+	}
+	tests := map[string]struct {
+		state   status.State
+		finding release.Finding
+		want    string
+	}{
+		"nothing to name":     {status.Pending, release.Finding{}, "short"},
+		"objects are why":     {status.NotReady, notReady, "Deployment web/a: 0 of 1; Deployment web/b: 0 of 2"},
+		"objects are besides": {status.ErrApplied, notReady, "short; Deployment web/a: 0 of 1; Deployment web/b: 0 of 2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key := deploy.Key{Cluster: "a", Bundle: "web"}
+			message := "short"
+			if test.state == status.NotReady {
+				_, message = status.Judge(test.finding)
+			}
+			found := deploy.Observation{
+				Records:  map[deploy.Key]deploy.Record{key: {State: test.state, Message: message, Counts: status.Counts{NotReady: 2}}},
+				Findings: map[deploy.Key]release.Finding{key: test.finding},
+			}
+			if got := found.Reports()["a/web"].Message; got != test.want {
+				t.Errorf("the message is %q, want %q", got, test.want)
+			}
+			if state, counts := found.Total(); state != test.state || counts.NotReady != 2 {
+				t.Errorf("all are %s with %+v", state, counts)
+			}
+		})
+	}
+}

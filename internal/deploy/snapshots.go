@@ -1,0 +1,99 @@
+package deploy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// SnapshotCache keeps what clusters answered to the plans of one process. Callers that
+// ask for a cluster while a request runs share its answer, each within its own deadline.
+// No error is kept: the next caller after a failure asks the cluster again. The zero value
+// is empty.
+type SnapshotCache struct {
+	mu      sync.Mutex
+	known   map[string]release.Snapshot
+	running map[string]*sharedSnapshot
+}
+
+// sharedSnapshot is one question that is under way.
+type sharedSnapshot struct {
+	waiting int
+	cancel  context.CancelFunc
+
+	done     chan struct{}
+	snapshot release.Snapshot
+	err      error
+}
+
+// Get returns what is known of a cluster, else what ask returns. The context that ask is
+// given ends when nobody waits any more.
+func (c *SnapshotCache) Get(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, error) {
+	known, shared := c.join(ctx, cluster, ask)
+	if shared == nil {
+		return known, nil
+	}
+	select {
+	case <-shared.done:
+		return shared.snapshot, shared.err
+	case <-ctx.Done():
+		c.leave(cluster, shared)
+		return release.Snapshot{}, context.Cause(ctx)
+	}
+}
+
+// join begins to ask unless that is under way, or the answer is known.
+func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx context.Context) (release.Snapshot, error)) (release.Snapshot, *sharedSnapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.known[cluster]; ok {
+		return known, nil
+	}
+	shared := c.running[cluster]
+	if shared == nil {
+		if c.known == nil {
+			c.known, c.running = map[string]release.Snapshot{}, map[string]*sharedSnapshot{}
+		}
+		shared = &sharedSnapshot{done: make(chan struct{})}
+		ctx, shared.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		c.running[cluster] = shared
+		go c.ask(ctx, cluster, shared, ask)
+	}
+	shared.waiting++
+	return release.Snapshot{}, shared
+}
+
+func (c *SnapshotCache) ask(ctx context.Context, cluster string, shared *sharedSnapshot, ask func(ctx context.Context) (release.Snapshot, error)) {
+	defer shared.cancel()
+	var snapshot release.Snapshot
+	err := status.Recovering("looking at the cluster", func() (err error) {
+		snapshot, err = ask(ctx)
+		return err
+	})()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shared.snapshot, shared.err = snapshot, err
+	if c.running[cluster] == shared {
+		delete(c.running, cluster)
+	}
+	if err == nil {
+		c.known[cluster] = snapshot
+	}
+	close(shared.done)
+}
+
+// leave gives up waiting. A question that nobody waits for ends, and serves nobody who
+// comes later.
+func (c *SnapshotCache) leave(cluster string, shared *sharedSnapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if shared.waiting--; shared.waiting > 0 {
+		return
+	}
+	shared.cancel()
+	if c.running[cluster] == shared {
+		delete(c.running, cluster)
+	}
+}

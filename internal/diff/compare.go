@@ -1,0 +1,148 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// Alteration is what a change makes of one object.
+type Alteration struct {
+	// Key is that of the object, numbered from the second on where a manifest names
+	// one several times.
+	Key  string
+	Hook bool
+	// Stays says that an object which is not wanted any more asks to be left alone.
+	Stays bool
+	// Before and After are YAML in which nothing secret can be read, "" where the
+	// object is not there.
+	Before, After string
+}
+
+// place tells the documents of one manifest apart.
+type place struct {
+	key    string
+	hook   bool
+	number int
+}
+
+func (p place) String() string {
+	if p.number == 1 {
+		return p.key
+	}
+	return fmt.Sprintf("%s (%d)", p.key, p.number)
+}
+
+// Compare says which objects differ, in the order of their names, hooks last. Values
+// of Secrets stand in no text; that one differs can be seen all the same.
+func Compare(before, after []Document) ([]Alteration, error) {
+	left, right := byPlace(before), byPlace(after)
+	differ := map[place]bool{}
+	for at, content := range left {
+		if other, stays := right[at]; !stays || other != content {
+			differ[at] = true
+		}
+	}
+	for at := range right {
+		if _, was := left[at]; !was {
+			differ[at] = true
+		}
+	}
+	if len(differ) == 0 {
+		return nil, nil
+	}
+	secrets := secretsIn(before, after)
+	alterations := make([]Alteration, 0, len(differ))
+	for _, at := range slices.SortedFunc(maps.Keys(differ), comparePlaces) {
+		altered, err := alter(at, left[at], right[at], secrets)
+		if err != nil {
+			return nil, err
+		}
+		alterations = append(alterations, altered)
+	}
+	return alterations, nil
+}
+
+func comparePlaces(a, b place) int {
+	switch {
+	case a.hook != b.hook && b.hook:
+		return -1
+	case a.hook != b.hook:
+		return 1
+	case a.key != b.key:
+		return strings.Compare(a.key, b.key)
+	}
+	return a.number - b.number
+}
+
+// byPlace are the contents of documents. Those of equal keys are numbered in the order
+// of their contents, so that the order of a manifest says nothing.
+func byPlace(documents []Document) map[place]string {
+	placed := make(map[place]string, len(documents))
+	sorted := slices.SortedFunc(slices.Values(documents), func(a, b Document) int { return strings.Compare(a.Content, b.Content) })
+	for _, document := range sorted {
+		at := place{key: document.Key(), hook: document.Hook, number: 1}
+		for _, taken := placed[at]; taken; _, taken = placed[at] {
+			at.number++
+		}
+		placed[at] = document.Content
+	}
+	return placed
+}
+
+func alter(at place, before, after string, secrets secrets) (Alteration, error) {
+	was, err := readContent(at, before)
+	if err != nil {
+		return Alteration{}, err
+	}
+	is, err := readContent(at, after)
+	if err != nil {
+		return Alteration{}, err
+	}
+	altered := Alteration{Key: at.String(), Hook: at.hook, Stays: after == "" && asksToStay(was)}
+	secrets.mask(was, is)
+	if altered.Before, err = writeContent(at, was); err != nil {
+		return Alteration{}, err
+	}
+	altered.After, err = writeContent(at, is)
+	return altered, err
+}
+
+func readContent(at place, content string) (map[string]any, error) {
+	if content == "" {
+		return nil, nil
+	}
+	read, err := decodeContent(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", at, err)
+	}
+	return read, nil
+}
+
+func writeContent(at place, content map[string]any) (string, error) {
+	if content == nil {
+		return "", nil
+	}
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", at, err)
+	}
+	return string(text), nil
+}
+
+// asksToStay reads Helm's own annotation as Helm does (helm.sh/helm/v3, pkg/kube/resource_policy.go).
+func asksToStay(object map[string]any) bool {
+	policy, _ := annotationsOf(object)[wellknown.ResourcePolicy].(string)
+	return strings.EqualFold(strings.TrimSpace(policy), wellknown.KeepPolicy)
+}
+
+func annotationsOf(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
+}

@@ -1,0 +1,216 @@
+package diff
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// maskedChanged replaces a value that is not as it was before: a hash would tell more.
+const maskedChanged = "(sensitive value, changed)"
+
+// secrets hide the values of the Secrets of a release, before and after a change.
+type secrets struct{ *Masker }
+
+func secretsIn(manifests ...[]Document) secrets {
+	found := secrets{&Masker{}}
+	for _, documents := range manifests {
+		for _, document := range documents {
+			found.Publish(document.Name, document.Namespace)
+		}
+	}
+	for _, documents := range manifests {
+		for _, document := range documents {
+			if document.Group != "" || document.Kind != "Secret" {
+				continue
+			}
+			// What cannot be read is no JSON, and Compare fails with it.
+			if content, err := decodeContent(document.Content); err == nil {
+				found.AddSecret(content)
+			}
+		}
+	}
+	return found
+}
+
+// mask hides secrets in an object as it was and as it is, either of which can be nil.
+func (s secrets) mask(before, after map[string]any) {
+	if isSecret(before) || isSecret(after) {
+		hideEach(before, after, "data")
+		hideEach(before, after, "stringData")
+		hide(annotationsOf(before), annotationsOf(after), wellknown.LastApplied)
+	}
+	for _, field := range keysOf(before, after) {
+		switch field {
+		case "apiVersion", "kind":
+		case "metadata":
+			s.maskMetadata(before, after)
+		default:
+			s.maskField(before, after, field)
+		}
+	}
+}
+
+// maskMetadata leaves the name of an object alone, which is told anyway.
+func (s secrets) maskMetadata(before, after map[string]any) {
+	was, _ := before["metadata"].(map[string]any)
+	is, _ := after["metadata"].(map[string]any)
+	for _, field := range keysOf(was, is) {
+		if field != "name" && field != "namespace" {
+			s.maskField(was, is, field)
+		}
+	}
+}
+
+// maskField looks for values of Secrets in a field.
+func (s secrets) maskField(before, after map[string]any, field string) {
+	was, had := before[field]
+	is, has := after[field]
+	maskedWas, maskedIs := s.maskValue(was, is)
+	if had {
+		before[field] = maskedWas
+	}
+	if has {
+		after[field] = maskedIs
+	}
+}
+
+func (s secrets) maskValue(was, is any) (maskedWas, maskedIs any) {
+	switch was := was.(type) {
+	case map[string]any:
+		other, same := is.(map[string]any)
+		for _, field := range keysOf(was, other) {
+			s.maskField(was, other, field)
+		}
+		if same {
+			return was, is
+		}
+	case []any:
+		other, same := is.([]any)
+		for i := range max(len(was), len(other)) {
+			s.maskItem(was, other, i)
+		}
+		if same {
+			return was, is
+		}
+	}
+	switch is := is.(type) {
+	case map[string]any:
+		for field := range is {
+			s.maskField(nil, is, field)
+		}
+	case []any:
+		for i := range is {
+			s.maskItem(nil, is, i)
+		}
+	}
+	return s.maskText(was, is)
+}
+
+func (s secrets) maskItem(before, after []any, i int) {
+	var was, is any
+	if i < len(before) {
+		was = before[i]
+	}
+	if i < len(after) {
+		is = after[i]
+	}
+	maskedWas, maskedIs := s.maskValue(was, is)
+	if i < len(before) {
+		before[i] = maskedWas
+	}
+	if i < len(after) {
+		after[i] = maskedIs
+	}
+}
+
+// maskText masks what is text on either side. A line is hidden as a whole, and so is what it
+// was or becomes: that may be another secret. Of a longer text only the values are hidden.
+func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
+	before, isBefore := was.(string)
+	after, isAfter := is.(string)
+	if (!isBefore || !s.Hides(before)) && (!isAfter || !s.Hides(after)) {
+		return was, is
+	}
+	maskedWas, maskedIs = was, is
+	if isLong(before) || isLong(after) {
+		if isBefore {
+			maskedWas = s.Text(before)
+		}
+		if isAfter {
+			maskedIs = s.Text(after)
+		}
+		if isAfter && maskedIs == maskedWas && after != before {
+			maskedIs = strings.Replace(s.Text(after), Sensitive, maskedChanged, 1)
+		}
+		return maskedWas, maskedIs
+	}
+	if isBefore {
+		maskedWas = Sensitive
+	}
+	if isAfter {
+		maskedIs = instead(was != nil, was, is)
+	}
+	return maskedWas, maskedIs
+}
+
+func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }
+
+// instead is what stands for a value as it is, given what it was if it was there.
+func instead(had bool, was, is any) string {
+	if !had || reflect.DeepEqual(was, is) {
+		return Sensitive
+	}
+	return maskedChanged
+}
+
+// hideEach hides all that stands in a field, whatever it is.
+func hideEach(before, after map[string]any, field string) {
+	was, wasMap := before[field].(map[string]any)
+	is, isMap := after[field].(map[string]any)
+	if (!wasMap && before[field] != nil) || (!isMap && after[field] != nil) {
+		hide(before, after, field)
+		return
+	}
+	for _, key := range keysOf(was, is) {
+		hide(was, is, key)
+	}
+}
+
+func hide(before, after map[string]any, field string) {
+	was, had := before[field]
+	is, has := after[field]
+	if had {
+		before[field] = Sensitive
+	}
+	if has {
+		after[field] = instead(had, was, is)
+	}
+}
+
+// keysOf are the keys of either map.
+func keysOf(a, b map[string]any) []string {
+	keys := make([]string, 0, len(a))
+	for key := range a {
+		keys = append(keys, key)
+	}
+	for key := range b {
+		if _, known := a[key]; !known {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// decodeContent reads an object. Numbers stay as they are written.
+func decodeContent(content string) (map[string]any, error) {
+	reader := json.NewDecoder(strings.NewReader(content))
+	reader.UseNumber()
+	var object map[string]any
+	if err := reader.Decode(&object); err != nil {
+		return nil, err
+	}
+	return object, nil
+}

@@ -1,0 +1,91 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// paragraph is a diff that several clusters share.
+type paragraph struct {
+	diff     DeploymentDiff
+	clusters []string
+}
+
+// Join is one text of many diffs: each once, with the clusters that it is for. What
+// goes comes first. Lines that must stay as they are begin with a space.
+func Join(diffs []DeploymentDiff) string {
+	var (
+		text  []string
+		lines int
+	)
+	shared := share(diffs)
+	for i, of := range shared {
+		body := of.diff.lines
+		if room := mostInAll - lines - 1; len(body) > room {
+			if room < 1 {
+				text = append(text, unseen(shared[i:]))
+				break
+			}
+			body = append(slices.Clone(body[:room]), moreText(len(body)-room))
+		}
+		lines += 1 + len(body)
+		text = append(text, strings.Join(append([]string{of.head()}, indented(body)...), "\n"))
+	}
+	return strings.Join(text, "\n\n")
+}
+
+// share puts equal diffs together, in the order of their fates, bundles and first
+// clusters.
+func share(diffs []DeploymentDiff) []paragraph {
+	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b DeploymentDiff) int {
+		if a.fate != b.fate {
+			return int(a.fate - b.fate)
+		}
+		if a.bundle != b.bundle {
+			return strings.Compare(a.bundle, b.bundle)
+		}
+		return strings.Compare(a.cluster, b.cluster)
+	})
+	var shared []paragraph
+	at := map[string]int{}
+	for _, diff := range sorted {
+		key := strings.Join(append([]string{fmt.Sprint(diff.fate), diff.bundle, diff.title}, diff.lines...), "\n")
+		i, known := at[key]
+		if !known {
+			i = len(shared)
+			at[key] = i
+			shared = append(shared, paragraph{diff: diff})
+		}
+		shared[i].clusters = append(shared[i].clusters, diff.cluster)
+	}
+	return shared
+}
+
+func (p paragraph) head() string {
+	clusters := strings.Join(p.clusters, ", ")
+	if more := len(p.clusters) - mostClusters; more > 1 {
+		clusters = fmt.Sprintf("%s and %d more", strings.Join(p.clusters[:mostClusters], ", "), more)
+	}
+	return p.diff.bundle + " on " + clusters + p.diff.title
+}
+
+// unseen says how much is left out.
+func unseen(left []paragraph) string {
+	deployments, lines := 0, 0
+	for _, of := range left {
+		deployments += len(of.clusters)
+		lines += len(of.diff.lines)
+	}
+	return fmt.Sprintf("Left out: %s, with %s.", counted(deployments, "more deployment"), counted(lines, "line"))
+}
+
+func indented(lines []string) []string {
+	moved := make([]string, len(lines))
+	for i, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			moved[i] = "    " + line
+		}
+	}
+	return moved
+}

@@ -1,0 +1,120 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// IdleTimeoutError says that a server did not go on.
+type IdleTimeoutError struct {
+	After time.Duration
+}
+
+func (e *IdleTimeoutError) Error() string {
+	return fmt.Sprintf("nothing arrived for too long (%s)", e.After)
+}
+
+// IdleTimeout ends a context when too little has arrived for a while. However long a transfer
+// takes, it goes on as long as enough of it arrives.
+type IdleTimeout struct {
+	// After is how long it may take until enough has arrived.
+	After time.Duration
+
+	enough, arrived int
+	timer           *time.Timer
+	cancel          context.CancelCauseFunc
+}
+
+// WithIdleTimeout returns a context that ends, with an *IdleTimeoutError as its cause, when fewer
+// than enough bytes have arrived within after, or when Stop is called. With 1 each byte is a sign
+// of life. With more a server cannot go on for ever by a byte now and then.
+func WithIdleTimeout(ctx context.Context, after time.Duration, enough int) (context.Context, *IdleTimeout) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(after, func() { cancel(&IdleTimeoutError{After: after}) })
+	return ctx, &IdleTimeout{After: after, enough: enough, timer: timer, cancel: cancel}
+}
+
+// Pause ends the watching, and lets the context go on.
+func (t *IdleTimeout) Pause() { t.timer.Stop() }
+
+// Stop ends the watching and the context.
+func (t *IdleTimeout) Stop() {
+	t.timer.Stop()
+	t.cancel(nil)
+}
+
+// Reader returns a reader of r whose bytes count as arrived.
+func (t *IdleTimeout) Reader(r io.Reader) io.Reader { return arriving{r, t} }
+
+type arriving struct {
+	from    io.Reader
+	timeout *IdleTimeout
+}
+
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.from.Read(p)
+	a.timeout.note(n)
+	return n, err
+}
+
+func (t *IdleTimeout) note(n int) {
+	if t.arrived += n; t.arrived < t.enough {
+		return
+	}
+	t.arrived = 0
+	t.timer.Reset(t.After)
+}
+
+// IdleTransport gives up a request when its server does not go on, while it answers or while its
+// answer is read. The error is an *IdleTimeoutError then.
+type IdleTransport struct {
+	Next   http.RoundTripper
+	After  time.Duration
+	Enough int // Bytes, see WithIdleTimeout.
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t IdleTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, timeout := WithIdleTimeout(request.Context(), t.After, t.Enough)
+	response, err := t.Next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		timeout.Stop()
+		return nil, orIdle(ctx, err)
+	}
+	response.Body = &idleBody{ReadCloser: response.Body, timeout: timeout, cause: func(err error) error { return orIdle(ctx, err) }}
+	return response, nil
+}
+
+// orIdle returns the cause of an error if that is an idle timeout.
+func orIdle(ctx context.Context, err error) error {
+	if idle, ok := errors.AsType[*IdleTimeoutError](context.Cause(ctx)); ok {
+		return idle
+	}
+	return err
+}
+
+// idleBody is the body of an answer.
+type idleBody struct {
+	io.ReadCloser
+
+	timeout *IdleTimeout
+	cause   func(error) error
+}
+
+func (b *idleBody) Read(buffer []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buffer)
+	b.timeout.note(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.cause(err)
+	}
+	return n, err
+}
+
+func (b *idleBody) Close() error {
+	b.timeout.Stop()
+	return b.ReadCloser.Close()
+}

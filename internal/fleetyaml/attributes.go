@@ -1,0 +1,108 @@
+package fleetyaml
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Attributes are keys of a fleet.yaml in snake case, as in HCL. A value is what JSON has, or
+// Attributes again where its keys are names of attributes; those of a map[string]any are the
+// user's own. Null stands for a key that is not there.
+type Attributes map[string]any
+
+// Definition returns what the fleet.yaml would say.
+func (a Attributes) Definition() (Definition, error) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return Definition{}, fmt.Errorf("writing options as JSON: %w", err)
+	}
+	var d Definition
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Definition{}, fmt.Errorf("reading options: %w", err)
+	}
+	return d, nil
+}
+
+// MarshalJSON writes the names as a fleet.yaml does.
+func (a Attributes) MarshalJSON() ([]byte, error) {
+	fields := make(map[string]any, len(a))
+	for name, value := range a {
+		if value != nil {
+			fields[FieldName(name)] = plainCount(name, value)
+		}
+	}
+	return json.Marshal(fields)
+}
+
+// FieldName turns "release_name" into "releaseName".
+func FieldName(attribute string) string {
+	switch attribute {
+	case "delete_crd_resources":
+		return "deleteCRDResources"
+	case "disable_dns":
+		return "disableDNS"
+	case "depends_on_bundles": // depends_on is Terraform's own.
+		return "dependsOn"
+	}
+	words := strings.Split(attribute, "_")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+var wholeNumber = regexp.MustCompile(`^\d+$`)
+
+// plainCount turns "2" into a number. Counts of clusters are text in HCL, because
+// they may be a percentage.
+func plainCount(name string, plain any) any {
+	switch name {
+	case "max_unavailable", "max_unavailable_partitions", "auto_partition_size":
+	default:
+		return plain
+	}
+	if text, ok := plain.(string); ok && wholeNumber.MatchString(text) {
+		return json.Number(text)
+	}
+	return plain
+}
+
+// CompileSelector reads a selector. Its own keys are in snake case; those of labels are the
+// user's. A key that a selector does not have would make it match too much, so it is refused.
+func CompileSelector(attributes map[string]any) (labels.Selector, error) {
+	text, err := Attributes(attributes).MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("writing the selector as JSON: %w", err)
+	}
+	parsed, _, err := Parse("", fmt.Appendf(nil, `{"overrideTargets":[{"clusterSelector":%s}]}`, text), true)
+	if invalid, ok := errors.AsType[*Error](err); ok && len(invalid.Problems) > 0 {
+		return nil, errors.New(invalid.Problems[0].Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parsed.OverrideTargets[0].ClusterSelector.Compile()
+}
+
+// Fields returns a definition as JSON has it, with Fleet's names. Numbers are json.Number.
+func (d Definition) Fields() (any, error) {
+	content, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("writing options as JSON: %w", err)
+	}
+	var fields any
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("reading options: %w", err)
+	}
+	return fields, nil
+}

@@ -1,0 +1,60 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// ResourceName is the name of a resource without that of its provider.
+type ResourceName string
+
+// Metadata sets the name of the type.
+func (n ResourceName) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + string(n)
+}
+
+// DataSourceName is the name of a data source without that of its provider.
+type DataSourceName string
+
+// Metadata sets the name of the type.
+func (n DataSourceName) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + string(n)
+}
+
+// ProviderData returns what a provider was configured with. It is the zero value while
+// Terraform validates, which it does before it configures.
+func ProviderData[T any](data any, diags *diag.Diagnostics) T {
+	given, ok := data.(T)
+	if data != nil && !ok {
+		diags.AddError("Unexpected provider data", fmt.Sprintf("This is an error in the provider, please report it: got %T.", data))
+	}
+	return given
+}
+
+type simpleFunction struct {
+	name       string
+	definition function.Definition
+	run        func(context.Context, function.RunRequest, *function.RunResponse)
+}
+
+// NewFunction returns a function that is described by its definition and computed by run.
+func NewFunction(name string, definition function.Definition, run func(context.Context, function.RunRequest, *function.RunResponse)) function.Function {
+	return simpleFunction{name, definition, run}
+}
+
+func (f simpleFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = f.name
+}
+
+func (f simpleFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = f.definition
+}
+
+func (f simpleFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	f.run(ctx, req, resp)
+}

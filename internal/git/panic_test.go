@@ -1,0 +1,26 @@
+package git
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// A panic while a commit is fetched is the error of all who wait for it.
+func TestFetchThatPanics(t *testing.T) {
+	t.Parallel()
+	server := gittest.New(t, gittest.Options{})
+	commit, err := server.Commit(t.Context(), "repo", "main", "First", map[string]string{"a.yaml": "a: b\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := New(Config{TempDir: t.TempDir()})
+	client.trees = nil // Nothing can be kept in it.
+	t.Cleanup(func() { _ = client.Close() })
+	_, err = client.Fetch(t.Context(), server.URL("repo"), commit, Ref{Branch: "main"})
+	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+		t.Errorf("error = %v, want a panic", err)
+	}
+}

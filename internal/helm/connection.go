@@ -1,0 +1,71 @@
+package helm
+
+import (
+	"fmt"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+)
+
+// connection makes clients of one cluster for one identity. It is safe for concurrent use,
+// and making one dials nothing.
+type connection struct {
+	getter genericclioptions.RESTClientGetter
+
+	mu      sync.Mutex
+	factory kube.Factory
+}
+
+func newConnection(getter genericclioptions.RESTClientGetter) *connection {
+	return &connection{getter: getter, factory: cmdutil.NewFactory(getter)}
+}
+
+// clientset makes a client of the typed API.
+func (c *connection) clientset() (kubernetes.Interface, error) {
+	clientset, err := c.sharedFactory().KubernetesClientSet()
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return clientset, nil
+}
+
+// sharedFactory is that of all operations. One that keeps a failure is exchanged by renew.
+func (c *connection) sharedFactory() kube.Factory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.factory
+}
+
+// renew makes the factory of this and of later operations anew.
+func (c *connection) renew(noted notedGetter) notedFactory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.factory = cmdutil.NewFactory(c.getter)
+	return notedFactory{Factory: c.factory, getter: noted}
+}
+
+// secrets reads and changes the metadata of Secrets.
+func (c *connection) secrets(namespace string) (metadata.ResourceInterface, error) {
+	config, err := c.getter.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection: %w", err)
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace), nil
+}
+
+// discover reads the kinds of the cluster ahead of their use, unless that was done.
+// Whoever uses them meets an error again.
+func (c *connection) discover() {
+	if client, err := c.getter.ToDiscoveryClient(); err == nil {
+		_, _ = client.ServerGroups()
+	}
+}

@@ -1,0 +1,157 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"helm.sh/helm/v3/pkg/action"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// lookups is how many requests of one look are under way.
+const lookups = 8
+
+// place of objects that one request can answer for.
+type group struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+type member struct {
+	wanted release.Wanted
+	object diff.Object
+}
+
+// groupsOf puts together what one list can answer for.
+func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[group][]member, error) {
+	mapper, err := getter.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+	}
+	groups := map[group][]member{}
+	for _, of := range wanted {
+		for _, object := range of.Objects {
+			if strings.HasSuffix(object.Name, manifest.GeneratedName) {
+				continue // The cluster will give it a name that is free.
+			}
+			mapping, err := mapper.RESTMapping(schema.GroupKind{Group: object.Group, Kind: object.Kind})
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
+			}
+			at := group{resource: mapping.Resource}
+			if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+				at.namespace = object.Namespace
+			}
+			groups[at] = append(groups[at], member{wanted: of, object: object})
+		}
+	}
+	return groups, nil
+}
+
+// eachThere calls do with every member that is there, with several at once. Kinds whose
+// error is passed over count as if none of theirs were.
+func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[group][]member, do func(at group, of member, live metav1.Object), passOver func(error) bool) error {
+	config, err := getter.ToRESTConfig()
+	if err != nil {
+		return fmt.Errorf("reading the connection: %w", err)
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	looking, ctx := errgroup.WithContext(ctx)
+	looking.SetLimit(lookups)
+	for at, members := range groups {
+		looking.Go(status.Recovering("looking for objects", func() error {
+			objects := client.Resource(at.resource).Namespace(at.namespace)
+			there, err := existing(ctx, objects, members)
+			if apierrors.IsForbidden(err) && !passOver(err) { // Who may not list may read single ones.
+				there, err = existingByName(ctx, objects, namesOf(members))
+			}
+			if err != nil && passOver(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("looking for %s: %w", at.resource.Resource, err)
+			}
+			for _, member := range members {
+				if object, ok := there[member.object.Name]; ok {
+					do(at, member, object)
+				}
+			}
+			return nil
+		}))
+	}
+	return looking.Wait()
+}
+
+// errFound ends a list that has answered everything.
+var errFound = errors.New("all found")
+
+// existing reads the members of a group that are there, by name: a few one by one,
+// more of them with a list.
+func existing(ctx context.Context, client metadata.ResourceInterface, members []member) (map[string]metav1.Object, error) {
+	const few = 2
+	wanted := namesOf(members)
+	if len(wanted) <= few {
+		return existingByName(ctx, client, wanted)
+	}
+	there := map[string]metav1.Object{}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		object, ok := item.(metav1.Object)
+		if ok && wanted[object.GetName()] {
+			there[object.GetName()] = object
+		}
+		if len(there) == len(wanted) {
+			return errFound
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFound) {
+		return nil, err
+	}
+	return there, nil
+}
+
+func namesOf(members []member) map[string]bool {
+	names := make(map[string]bool, len(members))
+	for _, member := range members {
+		names[member.object.Name] = true
+	}
+	return names
+}
+
+func existingByName(ctx context.Context, client metadata.ResourceInterface, wanted map[string]bool) (map[string]metav1.Object, error) {
+	there := map[string]metav1.Object{}
+	for name := range wanted {
+		object, err := client.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		there[name] = object
+	}
+	return there, nil
+}

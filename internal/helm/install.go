@@ -1,0 +1,97 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"helm.sh/helm/v3/pkg/action"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// install makes the first revision of a release.
+func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := x.chart(ctx, op, d, 1, false)
+	if err != nil {
+		return release.Written{}, op.explain("installing", d, err)
+	}
+	options := d.HelmOptions()
+	install := action.NewInstall(op.config)
+	install.ReleaseName = d.Release
+	install.Namespace = d.Namespace
+	install.Replace = true
+	install.Wait = w.Wait
+	install.WaitForJobs = options.WaitForJobs
+	install.Timeout = w.Timeout
+	install.Force = options.Force || replacesDrift(d)
+	takes := w.TakeOwnership || options.TakeOwnership
+	install.TakeOwnership = takes || w.MovesObjects()
+	install.Description = w.Description
+	install.Labels = labelsOf(w.Mark)
+	install.PostRenderer = learning{masker: op.masker, next: definer{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	for _, file := range loaded.CRDObjects() { // They can be of any kind.
+		learnManifest(op.masker, string(file.File.Data))
+	}
+	if len(loaded.CRDObjects()) > 0 {
+		defer x.capabilities.forget()
+	}
+	install.SkipCRDs = options.CRDs == fleetyaml.CRDsSkip
+	if !takes && (w.Known == nil || w.MovesObjects()) {
+		op.records.before = func() error { return op.client.refuseExisting(w, w.Known == nil) }
+	}
+	if options.CRDs == fleetyaml.CRDsCreateReplace {
+		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
+			return release.Written{}, op.explain("installing", d, err)
+		}
+	}
+	made, err := install.RunWithContext(context.WithoutCancel(ctx), loaded, render.Values(d))
+	if err != nil && op.records.taken && !op.records.created || errors.Is(err, driver.ErrReleaseExists) {
+		return release.Written{}, &release.ChangedError{Release: d.Release, Namespace: d.Namespace}
+	}
+	if err == nil {
+		err = op.records.unwritten
+	}
+	if err != nil {
+		failure := op.explain("installing", d, err)
+		if op.records.created && made != nil && (isRejected(err) || options.Atomic) {
+			failure = errors.Join(failure, x.undo(ctx, op, made, w))
+		}
+		if !op.records.created && isRejected(err) {
+			failure = errors.Join(failure, op.removeMade(ctx, w.Timeout))
+		}
+		return release.Written{}, failure
+	}
+	return op.written(ctx, d, w, made)
+}
+
+// isRejected says whether an API server refused an object for what it is, so
+// that trying again without a change is of no use.
+func isRejected(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
+}
+
+// undo removes what an install has made before it failed, and its record. Objects
+// that were there before stay, whoever they belong to: an install can take over
+// those of a release whose record was lost, or of one that it moves from.
+func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := op.removeMade(ctx, w.Timeout); err != nil {
+		return err
+	}
+	if _, err := op.config.Releases.Delete(failed.Name, failed.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		return fmt.Errorf("removing its record: %w", err)
+	}
+	op.records.content = ""
+	op.leave()
+	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.Terms, w.NamespaceUsedBy, w.Timeout)
+	return err
+}

@@ -1,0 +1,234 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/discovery/cached/memory"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// operation is what one Helm action on one namespace needs. Helm changes parts
+// of it while it runs, so each action gets its own.
+type operation struct {
+	config  *action.Configuration
+	client  *kubeClient
+	records *recordDriver
+	masker  *diff.Masker
+	keep    func(*helmrelease.Release)
+	able    *chartutil.Capabilities // of the cluster, whatever a chart is rendered with
+	// leave lets the namespace be deleted again, as far as this operation goes.
+	leave func()
+}
+
+// operations begins operations on one cluster by one identity.
+type operations struct {
+	connection   *connection
+	objects      Objects
+	capabilities *capabilityReader
+	contents     *recordReader
+	// masker hides what the provider knows.
+	masker *diff.Masker
+}
+
+// begin makes an operation on a namespace. It reads the capabilities of the cluster unless
+// they are known.
+func (s *operations) begin(ctx context.Context, namespace string) (*operation, error) {
+	able, err := s.capabilities.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clientset, err := s.connection.clientset()
+	if err != nil {
+		return nil, err
+	}
+	silent := func(string, ...any) {}
+	masker := s.masker.For()
+	masker.Publish(namespace)
+	metadata, err := s.connection.secrets(namespace)
+	if err != nil {
+		return nil, err
+	}
+	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(learningSecrets{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
+	noted, ahead := &requests{}, &lookahead{existing: s.objects.Existing}
+	getter := notedGetter{RESTClientGetter: s.connection.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
+	client := &kubeClient{
+		Client:    &kube.Client{Factory: notedFactory{Factory: s.connection.sharedFactory(), getter: getter}, Namespace: namespace, Log: silent},
+		ctx:       ctx,
+		objects:   s.objects,
+		requests:  noted,
+		ahead:     ahead,
+		gone:      map[*resource.Info]bool{},
+		targets:   map[*resource.Info]bool{},
+		rest:      func() bool { return false },
+		resume:    func() error { return nil },
+		validated: validatesFields(able.capabilities.KubeVersion),
+		renew:     func() kube.Factory { return s.connection.renew(getter) },
+	}
+	return &operation{
+		client:  client,
+		records: records,
+		masker:  masker,
+		keep:    s.contents.keep,
+		able:    able.capabilities,
+		config: &action.Configuration{
+			RESTClientGetter: s.connection.getter,
+			KubeClient:       client,
+			Releases:         storage.Init(records),
+			Capabilities:     able.capabilities.Copy(),
+			Log:              silent,
+			HookOutputFunc:   func(_, _, _ string) io.Writer { return io.Discard },
+		},
+	}, nil
+}
+
+// interrupt marks a revision whose operation was cut short as failed, which
+// Helm wants before it goes on.
+func (o *operation) interrupt(name string, revision int) error {
+	record, err := o.config.Releases.Get(name, revision)
+	if err != nil {
+		return fmt.Errorf("reading revision %d of release %s: %w", revision, name, err)
+	}
+	record.SetStatus(helmrelease.StatusFailed, "Interrupted as "+record.Info.Status.String())
+	if err := o.config.Releases.Update(record); err != nil {
+		return fmt.Errorf("marking revision %d of release %s as failed: %w", revision, name, err)
+	}
+	return nil
+}
+
+// removeMade removes what the operation has made. Definitions are made before there is a record.
+func (o *operation) removeMade(ctx context.Context, timeout time.Duration) error {
+	if len(o.client.created) == 0 {
+		return nil
+	}
+	if err := o.remove(ctx, o.client.created, timeout); err != nil {
+		return fmt.Errorf("removing what it made: %w", err)
+	}
+	return nil
+}
+
+// remove deletes objects and returns when they are gone.
+func (o *operation) remove(ctx context.Context, objects kube.ResourceList, timeout time.Duration) error {
+	if _, errs := o.client.DeleteWithPropagationPolicy(objects, metav1.DeletePropagationBackground); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	return o.client.waitGone(ctx, objects)
+}
+
+// explain prefers the error of a wait, which Helm keeps as text only.
+func (o *operation) explain(doing string, d target.Deployment, err error) error {
+	if o.client.waitErr != nil && !errors.Is(err, o.client.waitErr) {
+		err = o.client.waitErr
+	}
+	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.client.requests.withCause(err))
+	if d.Capabilities == nil {
+		return err
+	}
+	if gone := lost(*d.Capabilities, o.able); len(gone) > 0 {
+		err = &LostAPIsError{APIs: gone, Err: err}
+	}
+	return err
+}
+
+// written says what a record holds and whether its objects are ready.
+func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
+	o.keep(record)
+	parsed, err := manifest.Parse([]byte(record.Manifest))
+	if err != nil {
+		return release.Written{}, fmt.Errorf("reading the rendered manifest: %w", err)
+	}
+	listed, err := manifest.List(parsed, d.Namespace, d.Digest)
+	if err != nil {
+		return release.Written{}, err
+	}
+	if d.HidesContent() {
+		manifest.HideContent(listed, d.Digest)
+	}
+	w.Mark.Revision = record.Version
+	written := release.Written{
+		Observed: release.Observed{
+			Release:   record.Name,
+			Namespace: record.Namespace,
+			Revision:  record.Version,
+			Status:    release.Status(record.Info.Status),
+			Mark:      w.Mark,
+		},
+		Rendering: release.Rendering{
+			Chart:   record.Chart.Name(),
+			Version: record.Chart.Metadata.Version,
+			Objects: listed,
+		},
+		Content: recordOf(record).content(),
+	}
+	if !w.Wait {
+		written.NotReady, err = o.look(ctx, record, d.HelmOptions().WaitForJobs)
+	}
+	return written, err
+}
+
+// look asks once whether the objects of a record are ready, the API server only of those
+// that it did not answer with when they were written.
+func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
+	built := o.client.written
+	if built == nil {
+		if built, err = o.client.Build(strings.NewReader(record.Manifest), false); err != nil {
+			return nil, fmt.Errorf("reading the objects of release %s: %w", record.Name, err)
+		}
+	}
+	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
+}
+
+// knows says whether the cluster has a kind. That its group does not answer, as
+// when an extension API server is down, proves nothing.
+func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err == nil {
+		return true, nil
+	}
+	if !meta.IsNoMatchError(err) {
+		return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
+	}
+	found, err := o.config.RESTClientGetter.ToDiscoveryClient()
+	if err != nil {
+		return false, fmt.Errorf("making a discovery client: %w", err)
+	}
+	_, err = found.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
+		return false, nil
+	}
+	return false, fmt.Errorf("looking for the kind %s: %w", kind.Kind, err)
+}
+
+func (o *operation) buildObjects(objects []*unstructured.Unstructured) (kube.ResourceList, error) {
+	stream, err := manifest.Join(objects)
+	if err != nil {
+		return nil, err
+	}
+	built, err := o.client.Build(strings.NewReader(stream), false)
+	if err != nil {
+		return nil, fmt.Errorf("reading custom resource definitions: %w", err)
+	}
+	return built, nil
+}

@@ -1,0 +1,266 @@
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// recordContent is what a release record holds: the objects of the release, and its hooks.
+type recordContent struct {
+	objects, hooks []*unstructured.Unstructured
+	// chart and version are those of the chart.
+	chart, version string
+	// content is a digest of the manifest and the hooks, see record.content.
+	content string
+	// err is why the record could not be read.
+	err error
+}
+
+const (
+	// listedFrom is the number of records from which on a list is cheaper than one
+	// request for each. It brings the older revisions as well.
+	listedFrom = 4
+	// recordsAtOnce is how many records are in memory at once: each holds a chart.
+	recordsAtOnce = 20
+	// readsAtOnce is how many requests for single records are under way.
+	readsAtOnce = 8
+)
+
+// recordReader reads what is in release records. It keeps what this process has written
+// until its objects are looked at, so that it need not be read again.
+type recordReader struct {
+	connection *connection
+	cache      *RecordCache
+
+	mu sync.Mutex
+	// kept are records of this process whose objects have not been looked at since.
+	kept map[string]record
+}
+
+func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
+	return &recordReader{connection: connection, cache: cache, kept: map[string]record{}}
+}
+
+// read reads what releases are made of from their records. Those of one holder
+// take a list of its records, page by page; what the list lacks, one request each.
+func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]recordContent, error) {
+	client, err := r.connection.clientset()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]recordContent, len(wanted))
+	listed := map[string]recordContent{}
+	byInstance := map[string]int{}
+	for _, observed := range wanted {
+		if kept, ok := r.justWritten(observed); ok {
+			listed[recordKey(observed)] = parseRecord(kept, recordName(observed.Release, observed.Revision))
+			continue
+		}
+		byInstance[observed.Mark.Instance]++
+	}
+	for instance, number := range byInstance {
+		if instance != "" && number >= listedFrom {
+			listRecords(ctx, client, instance, wanted, listed)
+		}
+	}
+	var reading errgroup.Group
+	reading.SetLimit(readsAtOnce)
+	for i, observed := range wanted {
+		if known, ok := listed[recordKey(observed)]; ok {
+			found[i] = known
+			continue
+		}
+		reading.Go(func() error {
+			if err := status.Recovering("reading the record of release "+observed.Release, func() error {
+				found[i] = readRecord(ctx, client, observed)
+				return nil
+			})(); err != nil {
+				found[i].err = err
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait() // Each answer carries its own error.
+	return found, nil
+}
+
+func recordKey(observed release.Observed) string {
+	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
+}
+
+// listRecords reads the records of one holder. It is a shortcut: when it fails, what
+// it has not found is read one by one, and an error shows there.
+func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]recordContent) {
+	left, namespaces := map[string]bool{}, map[string]bool{}
+	namespace := metav1.NamespaceAll
+	for _, observed := range wanted {
+		key := recordKey(observed)
+		if _, known := into[key]; !known && observed.Mark.Instance == instance {
+			left[key] = true
+			namespace, namespaces[observed.Namespace] = observed.Namespace, true
+		}
+	}
+	if len(namespaces) > 1 {
+		namespace = metav1.NamespaceAll
+	}
+	selector := labels.SelectorFromSet(labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm, labelInstance: instance}).String() +
+		"," + wellknown.RecordStatus + "!=" + string(release.StatusSuperseded)
+	options := metav1.ListOptions{LabelSelector: selector, Limit: recordsAtOnce}
+	for len(left) > 0 {
+		page, err := client.CoreV1().Secrets(namespace).List(ctx, options)
+		if err != nil {
+			return
+		}
+		for _, secret := range page.Items {
+			key := secret.Namespace + "/" + secret.Name
+			if left[key] {
+				into[key] = recordContentOf(&secret)
+				delete(left, key)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return
+		}
+	}
+}
+
+func readRecord(ctx context.Context, client kubernetes.Interface, observed release.Observed) recordContent {
+	name := recordName(observed.Release, observed.Revision)
+	secret, err := client.CoreV1().Secrets(observed.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return recordContent{err: fmt.Errorf("reading revision %d of release %s: %w", observed.Revision, observed.Release, err)}
+	}
+	return recordContentOf(secret)
+}
+
+// recordContentOf reads the manifest in a record and nothing else of it: Helm's own way
+// decodes the chart too, and panics on what it cannot decode.
+func recordContentOf(secret *corev1.Secret) recordContent {
+	packed := secret.Data["release"]
+	size, err := checkRecord(secret.Name, packed)
+	if err != nil {
+		return recordContent{err: err}
+	}
+	if size > large {
+		readingLarge.Lock()
+		defer readingLarge.Unlock()
+	}
+	recorded, err := decodeRecord(packed)
+	if err != nil {
+		return recordContent{err: &release.CorruptRecordError{Name: secret.Name}}
+	}
+	if err := recorded.checkObjects(secret.Name); err != nil {
+		return recordContent{err: err}
+	}
+	recorded.Salt = secret.Labels[labelSalt]
+	return parseRecord(recorded, secret.Name)
+}
+
+// parseRecord reads the objects in a record; name is that of the record.
+func parseRecord(recorded record, name string) recordContent {
+	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content()}
+	var err error
+	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
+		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
+	}
+	for _, hook := range recorded.Hooks {
+		objects, err := singleObjects(hook.Manifest)
+		if err != nil {
+			return recordContent{err: fmt.Errorf("reading a hook in the release record %s: %w", name, err)}
+		}
+		read.hooks = append(read.hooks, objects...)
+	}
+	return read
+}
+
+// singleObjects reads the objects of a manifest, those of a list one by one.
+func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
+	parsed, err := manifest.Parse([]byte(stream))
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Flatten(parsed), nil
+}
+
+// decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
+// pkg/storage/driver/util.go). The caller has checked how large it gets.
+func decodeRecord(packed []byte) (record, error) {
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
+	if err != nil {
+		return record{}, err
+	}
+	var content record
+	if err := json.NewDecoder(reader).Decode(&content); err != nil {
+		return record{}, err
+	}
+	return content, reader.Close()
+}
+
+// keptBytes is how much of what was just written is kept, on all clusters together, so
+// that it need not be read again to look at its objects.
+const keptBytes = 16 << 20
+
+// RecordCache bounds what the clients of all clusters keep of records together. The zero
+// value is ready.
+type RecordCache struct{ size atomic.Int64 }
+
+// keep keeps what a record holds until its objects are looked at.
+func (r *recordReader) keep(written *helmrelease.Release) {
+	kept := recordOf(written)
+	size := kept.size()
+	key := written.Namespace + "/" + recordName(written.Name, written.Version)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cache.size.Add(size - r.kept[key].size())
+	r.kept[key] = kept
+	if r.cache.size.Load() > keptBytes {
+		r.cache.size.Add(-size)
+		delete(r.kept, key)
+	}
+}
+
+// justWritten is what was kept.
+func (r *recordReader) justWritten(observed release.Observed) (record, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept, ok := r.kept[recordKey(observed)]
+	return kept, ok
+}
+
+// drop lets go of what was kept of records.
+func (r *recordReader) drop(records []release.Observed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, observed := range records {
+		key := recordKey(observed)
+		r.cache.size.Add(-r.kept[key].size())
+		delete(r.kept, key)
+	}
+}
+
+func (r record) size() int64 {
+	size := len(r.Manifest)
+	for _, hook := range r.Hooks {
+		size += len(hook.Manifest)
+	}
+	return int64(size)
+}

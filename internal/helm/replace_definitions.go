@@ -1,0 +1,227 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"helm.sh/helm/v3/pkg/chart"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// ForeignDefinitionError says that a custom resource definition of a chart cannot be replaced,
+// because another release owns the one on the cluster.
+type ForeignDefinitionError struct{ Name, Owner string }
+
+func (e *ForeignDefinitionError) Error() string {
+	return fmt.Sprintf("the custom resource definition %s belongs to release %s and is not replaced; set helm.crds to \"skip\" for one of the two charts", e.Name, e.Owner)
+}
+
+// CompareDefinitions compares custom resource definitions of a release with those on the
+// cluster, in their order.
+func (c *Client) CompareDefinitions(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
+	return c.definitions.compare(ctx, namespace, name, wanted)
+}
+
+// definitions are the custom resource definitions of one cluster.
+type definitions struct {
+	connection   *connection
+	capabilities *capabilityReader
+}
+
+func (c *definitions) client() (dynamic.ResourceInterface, error) {
+	client, err := c.connection.sharedFactory().DynamicClient()
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")), nil
+}
+
+func (c *definitions) compare(ctx context.Context, namespace, name string, wanted []*unstructured.Unstructured) ([]release.Definition, error) {
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]release.Definition, len(wanted))
+	for i, definition := range wanted {
+		found[i].Name = definition.GetName()
+		live, err := client.Get(ctx, definition.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			found[i].State = release.DefinitionMissing
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the custom resource definition %s: %w", definition.GetName(), err)
+		}
+		differs, err := definitionDiffers(live, definition)
+		if err != nil {
+			return nil, err
+		}
+		if !differs {
+			continue
+		}
+		found[i].State = release.DefinitionDiffers
+		if owner := ownerOfDefinition(live); owner != "" && owner != release.Key(namespace, name) {
+			found[i].State, found[i].Owner = release.DefinitionForeign, owner
+		}
+	}
+	return found, nil
+}
+
+// ownerOfDefinition is the release whose manifest has a definition, "" for none. Those below
+// crds/ of a chart are of none.
+func ownerOfDefinition(live *unstructured.Unstructured) string {
+	annotations := live.GetAnnotations()
+	if annotations[wellknown.ReleaseName] == "" {
+		return ""
+	}
+	return release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+}
+
+// definitionDiffers says whether replacing a live definition changes it.
+func definitionDiffers(live, wanted *unstructured.Unstructured) (bool, error) {
+	before, err := typedDefinition(live)
+	if err != nil {
+		return false, err
+	}
+	after, err := typedDefinition(replacement(live, wanted))
+	if err != nil {
+		return false, err
+	}
+	return !apiequality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+		!apiequality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+		!apiequality.Semantic.DeepEqual(before.Annotations, after.Annotations), nil
+}
+
+// typedDefinition has the defaults that an API server sets, and no field that it drops.
+func typedDefinition(definition *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels": definition.GetLabels(), "annotations": definition.GetAnnotations(),
+	}, "spec": definition.Object["spec"]})
+	if err != nil {
+		return nil, fmt.Errorf("writing the custom resource definition %s: %w", definition.GetName(), err)
+	}
+	var typed apiextensionsv1.CustomResourceDefinition
+	if err := json.Unmarshal(text, &typed); err != nil {
+		return nil, fmt.Errorf("reading the custom resource definition %s: %w", definition.GetName(), err)
+	}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&typed)
+	return &typed, nil
+}
+
+// replacement is a live definition with what a chart says. Labels and annotations of others
+// stay, and so does the certificate that a controller has put beside a conversion webhook.
+func replacement(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
+	bundlePath := []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}
+	made := live.DeepCopy()
+	made.Object["spec"] = wanted.DeepCopy().Object["spec"]
+	made.SetLabels(withMore(live.GetLabels(), wanted.GetLabels()))
+	made.SetAnnotations(withMore(live.GetAnnotations(), wanted.GetAnnotations()))
+	authority, has, err := unstructured.NestedString(live.Object, bundlePath...)
+	_, given, _ := unstructured.NestedFieldNoCopy(wanted.Object, bundlePath...)
+	_, converts, _ := unstructured.NestedMap(wanted.Object, bundlePath[:len(bundlePath)-1]...)
+	if err == nil && has && converts && !given {
+		_ = unstructured.SetNestedField(made.Object, authority, bundlePath...) // The folder is a map.
+	}
+	return made
+}
+
+func withMore(texts, more map[string]string) map[string]string {
+	if len(texts) == 0 {
+		return more
+	}
+	all := maps.Clone(texts)
+	maps.Copy(all, more)
+	return all
+}
+
+// replace creates the definitions below crds/ of a chart that the cluster lacks, and
+// replaces those that differ. None is ever deleted. takes replaces those of other releases, too.
+func (c *definitions) replace(ctx context.Context, op *operation, d target.Deployment, loaded *chart.Chart, w release.Write) error {
+	wanted, err := render.Definitions(loaded.CRDObjects())
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	found, err := c.compare(ctx, d.Namespace, d.Release, wanted)
+	if err != nil {
+		return err
+	}
+	takes := w.TakeOwnership || d.HelmOptions().TakeOwnership
+	var missing, written []*unstructured.Unstructured
+	for i, definition := range found {
+		switch {
+		case definition.State == release.DefinitionForeign && !takes:
+			return &ForeignDefinitionError{Name: definition.Name, Owner: definition.Owner}
+		case definition.State == release.DefinitionMissing:
+			missing = append(missing, wanted[i])
+		case definition.State != release.DefinitionSame:
+			written = append(written, wanted[i])
+		}
+	}
+	if len(missing)+len(written) == 0 {
+		return nil
+	}
+	defer c.capabilities.forgetKinds()
+	for _, definition := range written {
+		if err := c.replaceOne(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return c.create(ctx, op, missing, append(written, missing...), w)
+}
+
+// replaceOne writes one definition. A controller can write its status or its
+// certificate at the same time.
+func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstructured) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	err = onConflict(ctx, func() error {
+		live, err := client.Get(ctx, wanted.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		_, err = client.Update(ctx, replacement(live, wanted), metav1.UpdateOptions{FieldManager: fieldManager})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("replacing the custom resource definition %s: %w", wanted.GetName(), err)
+	}
+	return nil
+}
+
+// create creates the missing definitions, and returns when the kinds of all that were
+// written are served.
+func (c *definitions) create(ctx context.Context, op *operation, missing, all []*unstructured.Unstructured, w release.Write) error {
+	if len(missing) > 0 {
+		built, err := op.buildObjects(missing)
+		if err != nil {
+			return err
+		}
+		if _, err := op.client.Create(built); err != nil {
+			return fmt.Errorf("creating custom resource definitions: %w", err)
+		}
+	}
+	built, err := op.buildObjects(all)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	if err := op.client.objects.WaitReady(ctx, built, release.Readiness{}); err != nil {
+		return fmt.Errorf("waiting for custom resource definitions: %w", err)
+	}
+	return nil
+}

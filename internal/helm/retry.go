@@ -1,0 +1,22 @@
+package helm
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
+)
+
+// onConflict changes an object again that somebody else changed at the same time. All tries
+// together take less than a tenth of a second, so they are made even if ctx ends meanwhile.
+func onConflict(ctx context.Context, change func() error) error {
+	_, err := retry.Do(context.WithoutCancel(ctx), retry.Conflict(), func() (struct{}, error) {
+		err := change()
+		if !apierrors.IsConflict(err) {
+			err = retry.Permanent(err)
+		}
+		return struct{}{}, err
+	})
+	return err
+}

@@ -1,0 +1,68 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/action"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// upgrade makes the next revision of a release.
+func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Deployment, w release.Write) (release.Written, error) {
+	loaded, err := x.chart(ctx, op, d, w.Mark.Revision, true)
+	if err != nil {
+		return release.Written{}, op.explain("upgrading", d, err)
+	}
+	options := d.HelmOptions()
+	upgrade := action.NewUpgrade(op.config)
+	upgrade.Namespace = d.Namespace
+	upgrade.Wait = w.Wait
+	upgrade.WaitForJobs = options.WaitForJobs
+	upgrade.Timeout = w.Timeout
+	upgrade.Atomic = options.Atomic
+	upgrade.Force = options.Force || replacesDrift(d)
+	takes := w.TakeOwnership || options.TakeOwnership
+	upgrade.TakeOwnership = takes || w.MovesObjects()
+	upgrade.Description = w.Description
+	// Without this Helm takes the old values over when there are no new ones.
+	upgrade.ResetValues = true
+	upgrade.MaxHistory = w.MaxHistory
+	if options.MaxHistory > 0 {
+		upgrade.MaxHistory = options.MaxHistory
+	}
+	upgrade.Labels = labelsOf(w.Mark)
+	upgrade.PostRenderer = learning{masker: op.masker, next: definer{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	if !takes && w.MovesObjects() {
+		op.records.before = func() error { return op.client.refuseExisting(w, false) }
+	}
+	var unsafe error
+	if upgrade.Atomic {
+		op.records.accept = func(record *helmrelease.Release) error {
+			if !w.Known.Trusts(recordOf(record).content()) {
+				unsafe = &UntrustedRecordError{Name: recordName(record.Name, record.Version)}
+			}
+			return unsafe
+		}
+	}
+	if options.CRDs == fleetyaml.CRDsCreateReplace {
+		if err := x.definitions.replace(ctx, op, d, loaded, w); err != nil {
+			return release.Written{}, op.explain("upgrading", d, err)
+		}
+	}
+	made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), d.Release, loaded, render.Values(d))
+	if err != nil {
+		err = op.explain("upgrading", d, err)
+		if unsafe != nil && !errors.Is(err, unsafe) {
+			err = fmt.Errorf("%w; it was not rolled back: %w", err, unsafe)
+		}
+		return release.Written{}, err
+	}
+	return op.written(ctx, d, w, made)
+}

@@ -1,0 +1,26 @@
+package helm
+
+import (
+	"testing"
+
+	"helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// Names that Helm's SDK exports are those of wellknown, which other packages use without it.
+func TestWellKnownNamesAreHelms(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		wellknown.ResourcePolicy: kube.ResourcePolicyAnno,
+		wellknown.KeepPolicy:     kube.KeepPolicy,
+		wellknown.Hook:           helmrelease.HookAnnotation,
+		wellknown.RecordPrefix:   storage.HelmStorageType + ".",
+	} {
+		if got != want {
+			t.Errorf("%q is not %q", got, want)
+		}
+	}
+}

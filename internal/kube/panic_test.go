@@ -1,0 +1,84 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+type panickingTransport struct{}
+
+func (panickingTransport) RoundTrip(*http.Request) (*http.Response, error) { panic("broken") }
+
+type panickingClient struct{ dynamic.Interface }
+
+func (panickingClient) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	panic("broken")
+}
+
+// What goes on beside a request may panic. Who waits for it gets an error, or nothing where
+// it only saves time.
+func TestPanicBesideARequest(t *testing.T) {
+	t.Parallel()
+	isPanic := func(t *testing.T, err error) {
+		t.Helper()
+		if panicked := new(status.PanicError); !errors.As(err, &panicked) {
+			t.Errorf("error = %v, want a PanicError", err)
+		}
+	}
+	tests := map[string]func(t *testing.T){
+		"while credentials are read": func(t *testing.T) {
+			t.Helper()
+			a := newAuthenticator(time.Minute, func(context.Context) (*credentials, error) { panic("broken") })
+			_, err := a.credentials(t.Context())
+			isPanic(t, err)
+			if _, err = a.credentials(t.Context()); err == nil {
+				t.Error("nothing was read, and nobody hears of it")
+			}
+		},
+		"in the second half of discovery": func(t *testing.T) {
+			t.Helper()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/api", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := &secondHalf{ctx: t.Context()}
+			second.begin(panickingTransport{}, request)
+			if response := second.take(); response != nil {
+				t.Errorf("response = %v, want none", response)
+				_ = response.Body.Close()
+			}
+		},
+		"in a watch": func(t *testing.T) {
+			t.Helper()
+			object := &resource.Info{
+				Namespace: "ns", Name: "a", Mapping: &meta.RESTMapping{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
+			}
+			w := newWatches(&Client{})
+			w.dynamic = panickingClient{}
+			w.seen[object] = version{number: "1", managed: true}
+			w.cover(t.Context(), []*resource.Info{object})
+			select {
+			case told := <-w.news:
+				isPanic(t, told.err)
+			case <-t.Context().Done():
+			}
+			w.all.Wait()
+		},
+	}
+	for name, run := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+// Package protocol masks what a provider's server answers: no diagnostic and no error leaves
+// the process with a secret or with what a terminal would act on.
+package protocol
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
+)
+
+// Masked returns a server that answers as the given one. It masks every diagnostic and every
+// error before Terraform or a log gets it.
+func Masked(of tfprotov6.ProviderServer, masker *diff.Masker) tfprotov6.ProviderServer {
+	return server{ProviderServer: of, masker: masker}
+}
+
+// server masks diagnostics. It has no interface of terraform-plugin-go that is optional, such
+// as that for list resources: those need their methods here first.
+type server struct {
+	tfprotov6.ProviderServer
+
+	masker *diff.Masker
+}
+
+// sealed calls a method and masks its diagnostics and its error. What cannot be fetched is tried
+// once in a call, and again in the next one.
+func sealed[Q, R any](
+	ctx context.Context, s server, call func(context.Context, *Q) (*R, error), request *Q, diagnosticsOf func(*R) []*tfprotov6.Diagnostic,
+) (*R, error) {
+	response, err := call(fetch.RememberFailures(ctx), request)
+	if response == nil {
+		return nil, s.maskError(err)
+	}
+	for _, diagnostic := range diagnosticsOf(response) {
+		if diagnostic != nil {
+			diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
+		}
+	}
+	return response, s.maskError(err)
+}
+
+func (s server) maskError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return diff.WithText(err, s.masker.Shown(err.Error()))
+}
+
+func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.GetMetadata, request, func(r *tfprotov6.GetMetadataResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) GetProviderSchema(ctx context.Context, request *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.GetProviderSchema, request, func(r *tfprotov6.GetProviderSchemaResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) GetResourceIdentitySchemas(ctx context.Context, request *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.GetResourceIdentitySchemas, request, func(r *tfprotov6.GetResourceIdentitySchemasResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ValidateProviderConfig(ctx context.Context, request *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ValidateProviderConfig, request, func(r *tfprotov6.ValidateProviderConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ConfigureProvider(ctx context.Context, request *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ConfigureProvider, request, func(r *tfprotov6.ConfigureProviderResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ValidateResourceConfig(ctx context.Context, request *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ValidateResourceConfig, request, func(r *tfprotov6.ValidateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) UpgradeResourceState(ctx context.Context, request *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.UpgradeResourceState, request, func(r *tfprotov6.UpgradeResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ReadResource(ctx context.Context, request *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ReadResource, request, func(r *tfprotov6.ReadResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) PlanResourceChange(ctx context.Context, request *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.PlanResourceChange, request, func(r *tfprotov6.PlanResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ApplyResourceChange(ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ApplyResourceChange, request, func(r *tfprotov6.ApplyResourceChangeResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ImportResourceState(ctx context.Context, request *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ImportResourceState, request, func(r *tfprotov6.ImportResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) MoveResourceState(ctx context.Context, request *tfprotov6.MoveResourceStateRequest) (*tfprotov6.MoveResourceStateResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.MoveResourceState, request, func(r *tfprotov6.MoveResourceStateResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) UpgradeResourceIdentity(ctx context.Context, request *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.UpgradeResourceIdentity, request, func(r *tfprotov6.UpgradeResourceIdentityResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) GenerateResourceConfig(ctx context.Context, request *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.GenerateResourceConfig, request, func(r *tfprotov6.GenerateResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ValidateDataResourceConfig(ctx context.Context, request *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ValidateDataResourceConfig, request, func(r *tfprotov6.ValidateDataResourceConfigResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ReadDataSource(ctx context.Context, request *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ReadDataSource, request, func(r *tfprotov6.ReadDataSourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) GetFunctions(ctx context.Context, request *tfprotov6.GetFunctionsRequest) (*tfprotov6.GetFunctionsResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.GetFunctions, request, func(r *tfprotov6.GetFunctionsResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) ValidateEphemeralResourceConfig(ctx context.Context, request *tfprotov6.ValidateEphemeralResourceConfigRequest) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.ValidateEphemeralResourceConfig, request, func(r *tfprotov6.ValidateEphemeralResourceConfigResponse) []*tfprotov6.Diagnostic {
+		return r.Diagnostics
+	})
+}
+
+func (s server) OpenEphemeralResource(ctx context.Context, request *tfprotov6.OpenEphemeralResourceRequest) (*tfprotov6.OpenEphemeralResourceResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.OpenEphemeralResource, request, func(r *tfprotov6.OpenEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) RenewEphemeralResource(ctx context.Context, request *tfprotov6.RenewEphemeralResourceRequest) (*tfprotov6.RenewEphemeralResourceResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.RenewEphemeralResource, request, func(r *tfprotov6.RenewEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.CloseEphemeralResourceRequest) (*tfprotov6.CloseEphemeralResourceResponse, error) {
+	return sealed(ctx, s, s.ProviderServer.CloseEphemeralResource, request, func(r *tfprotov6.CloseEphemeralResourceResponse) []*tfprotov6.Diagnostic { return r.Diagnostics })
+}
+
+func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+	response, err := s.ProviderServer.CallFunction(ctx, request)
+	if response != nil && response.Error != nil {
+		response.Error.Text = s.masker.Shown(response.Error.Text)
+	}
+	return response, s.maskError(err)
+}

@@ -1,0 +1,152 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// bundlesResource is what the resources that make bundles have in common: fleet_gitrepo and
+// fleet_bundle. They touch no cluster. M is the model of one of them.
+type bundlesResource[M any, P bundlesModel[M]] struct {
+	framework.ResourceName
+	configured
+}
+
+// bundlesModel is the model of a resource that makes bundles.
+type bundlesModel[M any] interface {
+	*M
+	storedModel
+	bundlesRequest[M]
+}
+
+// storedModel is read from a configuration, a plan or a state, and written to one.
+type storedModel interface {
+	read(ctx context.Context, from modelReader, diags *diag.Diagnostics)
+	write(ctx context.Context, to modelWriter, diags *diag.Diagnostics)
+}
+
+type modelReader interface {
+	Get(ctx context.Context, target any) diag.Diagnostics
+}
+
+type modelWriter interface {
+	Set(ctx context.Context, value any) diag.Diagnostics
+	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
+}
+
+// bundlesRequest is what a model asks for.
+type bundlesRequest[M any] interface {
+	// follows returns the name of the resource, and the repository that it is made of.
+	follows(ctx context.Context, diags *diag.Diagnostics) (name string, git source.GitSource)
+	// request leaves Terraform. prior is what the state has, the zero value for a create. It
+	// returns nil if not everything is known that a plan needs.
+	request(ctx context.Context, prior *M, creates bool, diags *diag.Diagnostics) *request
+	// setPlanned makes the computed attributes of a plan. planned is nil if bundles are not
+	// known yet.
+	setPlanned(planned *source.Planned, prior *M)
+	// settle makes everything known that a plan left open. stored is the commit that was found
+	// when it was planned, "" if none was. It returns the commit that is to be stored, "" for
+	// none.
+	settle(ctx context.Context, f *fleet, r request, stored string, diags *diag.Diagnostics) string
+}
+
+// ModifyPlan makes the bundles.
+func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.fleet == nil {
+		return
+	}
+	var plan, prior M
+	P(&plan).read(ctx, req.Plan, &resp.Diagnostics)
+	creates := req.State.Raw.IsNull()
+	if !creates {
+		P(&prior).read(ctx, req.State, &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	wanted := P(&plan).request(ctx, &prior, creates, &resp.Diagnostics)
+	var planned *source.Planned
+	if wanted != nil && !resp.Diagnostics.HasError() {
+		// A replacement is created without what is kept beside the state, so it is
+		// planned without.
+		stored := ""
+		if !creates {
+			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
+		}
+		planned = r.fleet.plan(ctx, *wanted, stored, &resp.Diagnostics)
+	}
+	P(&plan).setPlanned(planned, &prior)
+	if !resp.Diagnostics.HasError() {
+		P(&plan).write(ctx, &resp.Plan, &resp.Diagnostics)
+	}
+}
+
+// Create makes known what the plan left open.
+func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan, prior M
+	P(&plan).read(ctx, req.Plan, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, true, &resp.Diagnostics), "", resp.Private, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		resp.State.Raw = req.Plan.Raw
+		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
+	}
+}
+
+// Read finds where the branch is that is followed. Everything else is made by each plan.
+func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state M
+	P(&state).read(ctx, req.State, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() || r.fleet == nil {
+		return
+	}
+	name, git := P(&state).follows(ctx, &resp.Diagnostics)
+	r.fleet.refresh(ctx, git, name, req.Private, resp.Private, &resp.Diagnostics)
+}
+
+// Update makes known what the plan left open.
+func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, prior M
+	P(&plan).read(ctx, req.Plan, &resp.Diagnostics)
+	P(&prior).read(ctx, req.State, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	_, git := P(&plan).follows(ctx, &resp.Diagnostics)
+	stored := storedCommit(ctx, git, req.Private, &resp.Diagnostics)
+	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), stored, resp.Private, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		resp.State.Raw = req.Plan.Raw
+		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)
+	}
+}
+
+// settle makes the plan known and stores where the branch was. What a plan needs is known by
+// now.
+func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, stored string, private privateWriter, diags *diag.Diagnostics) {
+	if wanted == nil || diags.HasError() {
+		return
+	}
+	commit := plan.settle(ctx, r.fleet, *wanted, stored, diags)
+	if !diags.HasError() && commit != "" {
+		storeCommit(ctx, wanted.Git, private, commit, diags)
+	}
+}
+
+// Delete has nothing to do: bundles are removed from clusters by their targets.
+func (*bundlesResource[M, P]) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {
+}
+
+// ImportState reports that there is nothing to import.
+func (r *bundlesResource[M, P]) ImportState(_ context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	addMessages(&resp.Diagnostics, report.NotImportable(typeName+"_"+string(r.ResourceName), req.ID))
+}

@@ -1,0 +1,60 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+)
+
+// privateReader is what a request carries beside the state.
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+// privateWriter is what a response leaves beside the state.
+type privateWriter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// loadPrivate reads the private state of a target.
+func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostics) state.Private {
+	private, err := state.Load(func(key string) []byte {
+		raw, found := from.GetKey(ctx, key)
+		diags.Append(found...)
+		return raw
+	})
+	addMessages(diags, report.UnreadablePrivateState(err))
+	return private
+}
+
+// storePrivate stores the private state of a target if it changed.
+func storePrivate(ctx context.Context, to privateWriter, before, after state.Private, diags *diag.Diagnostics) {
+	changes, err := before.Changes(after)
+	if err != nil {
+		addMessages(diags, report.Failed("Cannot store the private state of the target", err))
+		return
+	}
+	for key, raw := range changes {
+		diags.Append(to.SetKey(ctx, key, raw)...)
+	}
+}
+
+// unpack reads the capabilities of clusters in private state.
+func unpack(private state.Private, diags *diag.Diagnostics) state.ClusterCapabilities {
+	known, err := private.Capabilities.Unpack()
+	addMessages(diags, report.UnreadablePrivateState(err))
+	return known
+}
+
+// repack stores the capabilities of clusters in private state, given those that were unpacked.
+func repack(private *state.Private, known, now state.ClusterCapabilities, diags *diag.Diagnostics) {
+	packed, err := private.Capabilities.Repack(known, now)
+	if err != nil {
+		addMessages(diags, report.Failed("Cannot store the capabilities of clusters", err))
+		return
+	}
+	private.Capabilities = packed
+}

@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+)
+
+// What earlier versions stored under keys of their own is one entry after the first store.
+func TestPrivateStateIsOneEntry(t *testing.T) {
+	t.Parallel()
+	private := privateKeys{
+		"create_leg": []byte(`{"planned":false}`), "clusters": []byte(`{"a":"uid"}`), "looks": []byte(`{}`), "needs": []byte(`{"web":["db"]}`),
+		"versions": []byte(`{}`), "connections": []byte(`{}`), "orphans": []byte(`null`), "capabilities": []byte(`"H4sIAAAAAAAA/6pWSizOTk1RskpLzClOrQUEAAD//6O8sjoPAAAA"`),
+	}
+	var diags diag.Diagnostics
+	before := loadPrivate(t.Context(), private, &diags)
+	storePrivate(t.Context(), private, before, before, &diags)
+	if diff := cmp.Diff([]string{state.Key}, slices.Collect(maps.Keys(private))); diff != "" || diags.HasError() {
+		t.Fatalf("keys (-want +got):\n%s%v", diff, diags)
+	}
+	after := loadPrivate(t.Context(), private, &diags)
+	if after.ClusterUIDs["a"] != "uid" || len(after.Needs) != 1 || diags.HasError() {
+		t.Errorf("loaded %+v %v", after, diags)
+	}
+	private[state.Key] = nil
+	if storePrivate(t.Context(), private, after, after, &diags); private[state.Key] != nil || diags.HasError() {
+		t.Errorf("stored although nothing changed: %v", diags)
+	}
+}
+
+// Damaged private state is one error, whatever of it is damaged, and has nothing of it.
+func TestPrivateStateThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		private privateKeys
+		want    string
+	}{
+		"damaged":            {private: privateKeys{state.Key: []byte(`{"version":1,"needs":"hidden","orphans":"hidden","uids":"hidden"}`)}, want: "import it by its name"},
+		"damaged earlier":    {private: privateKeys{"looks": []byte(`"hidden"`), "clusters": []byte(`"hidden"`), "needs": []byte(`"hidden"`)}, want: "import it by its name"},
+		"of a newer version": {private: privateKeys{state.Key: []byte(`{"version":99,"needs":"hidden"}`)}, want: "Use the version of the provider that wrote it"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			private := loadPrivate(t.Context(), test.private, &diags)
+			if len(diags) != 1 || !diags.HasError() || !strings.Contains(diags[0].Detail(), test.want) || strings.Contains(diags[0].Detail(), "hidden") {
+				t.Errorf("diagnostics %v", diags)
+			}
+			if diff := cmp.Diff(state.Private{}, private); diff != "" {
+				t.Errorf("something was loaded:\n%s", diff)
+			}
+		})
+	}
+}
+
+// privateKeys is private state as it comes with a request.
+type privateKeys map[string][]byte
+
+func (p privateKeys) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) {
+	return p[key], nil
+}
+
+// SetKey removes a key that gets no value, as the framework does.
+func (p privateKeys) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	if len(value) == 0 {
+		delete(p, key)
+		return nil
+	}
+	p[key] = value
+	return nil
+}

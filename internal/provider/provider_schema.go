@@ -1,0 +1,82 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+)
+
+func clusterAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"host":                   framework.OptionalString("Address of the API server, such as `https://10.0.0.1:6443`."),
+		"cluster_ca_certificate": framework.OptionalString("Certificate of the API server's authority, PEM."),
+		"token":                  framework.SecretString("Bearer token."),
+		"token_file":             framework.OptionalString("File with a bearer token; read again when it changes."),
+		"username":               framework.OptionalString("User name for basic authentication."),
+		"password":               framework.SecretString("Password for basic authentication."),
+		"client_certificate":     framework.OptionalString("Client certificate, PEM."),
+		"client_key":             framework.SecretString("Key of the client certificate, PEM."),
+		"exec": framework.OptionalObject("A command that prints credentials, as in a kubeconfig.", map[string]schema.Attribute{
+			"api_version": framework.RequiredString("Version of the protocol, such as `client.authentication.k8s.io/v1`."),
+			"command":     framework.RequiredString("The command."),
+			"args":        framework.OptionalStrings("Its arguments."),
+			"env":         framework.OptionalStringMap("Environment variables for it."),
+		}),
+		"kubeconfig":               framework.SecretString("Content of a kubeconfig file."),
+		"config_path":              framework.OptionalString("Path of a kubeconfig file; `~` is the home folder."),
+		"config_paths":             framework.OptionalStrings("Paths of kubeconfig files that are merged."),
+		"config_context":           framework.OptionalString("Context of the kubeconfig. Default: its current context."),
+		"config_context_cluster":   framework.OptionalString("Cluster of the kubeconfig, instead of the context's."),
+		"config_context_auth_info": framework.OptionalString("User of the kubeconfig, instead of the context's."),
+		"proxy_url":                framework.OptionalString("Proxy for connections to this cluster."),
+		"tls_server_name":          framework.OptionalString("Name expected in the API server's certificate."),
+		"insecure":                 framework.OptionalBool("Do not verify the API server's certificate."),
+		"impersonate_user":         framework.OptionalString("User to act as."),
+		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default no limit: API servers protect themselves, and no more than 64 requests are ever on their way to one cluster."},
+		"burst": schema.Int64Attribute{
+			Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100; without `qps` it has no effect, and the plan warns.",
+			Validators: []validator.Int64{framework.NeedsFloat64("qps", "burst has no effect", "Without qps requests to this cluster are not limited. Set qps, or remove burst.")},
+		},
+		"request_timeout": framework.OptionalString("Longest time for one request, such as `30s`, the default.", framework.Duration()),
+
+		"labels":          framework.OptionalStringMap("Labels that selectors match and templates see."),
+		"annotations":     framework.OptionalStringMap("Annotations that templates see."),
+		"template_values": framework.OptionalString("What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."),
+		"namespace":       framework.OptionalString("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
+		"uid": framework.OptionalString("UID of the cluster's namespace `kube-system`. Nothing is written to a cluster that has another one. " +
+			"Without it the first apply of a target on the cluster takes the cluster that the connection leads to; later ones compare it with the state."),
+		"display_name": framework.OptionalString("A second name by which rules can name the cluster."),
+		"paused":       framework.OptionalBool("Hold everything back on this cluster: changes are planned as held, and what is there stays as it is."),
+	}
+}
+
+func gitAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"username":        framework.OptionalString("User name."),
+		"password":        framework.SecretString("Password."),
+		"token":           framework.SecretString("Access token, sent as password."),
+		"ssh_private_key": framework.SecretString("Private key for ssh, PEM."),
+		"ssh_passphrase":  framework.SecretString("Passphrase of the private key."),
+		"known_hosts":     framework.OptionalString("Host keys of the ssh server, in the format of a known_hosts file."),
+		"ca_bundle":       framework.OptionalString("Certificates of the server's authority, PEM."),
+		"insecure":        framework.OptionalBool("Do not verify the server's certificate."),
+		"github_app": framework.OptionalObject("Sign in as an installation of a GitHub App, instead of as a user.", map[string]schema.Attribute{
+			"id":              framework.RequiredString("Id or client id of the app."),
+			"installation_id": schema.Int64Attribute{Required: true, MarkdownDescription: "Id of its installation."},
+			"private_key":     schema.StringAttribute{Required: true, Sensitive: true, MarkdownDescription: "Private key of the app, PEM."},
+			"api_url":         framework.OptionalString("Address of the API. Default: `https://api.github.com`, and `/api/v3` of the host for other hosts than github.com."),
+		}),
+	}
+}
+
+func registryAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"username":   framework.OptionalString("User name."),
+		"password":   framework.SecretString("Password."),
+		"token":      framework.SecretString("Bearer token, instead of user name and password."),
+		"ca_bundle":  framework.OptionalString("Certificates of the server's authority, PEM."),
+		"insecure":   framework.OptionalBool("Do not verify the server's certificate."),
+		"plain_http": framework.OptionalBool("Speak HTTP to an OCI registry."),
+	}
+}

@@ -1,0 +1,25 @@
+package provider_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// Two entries that lead to one cluster are reported by the first plan that can know it, and
+// not by a plan of nothing.
+func TestAccSameClusterTwice(t *testing.T) {
+	t.Parallel()
+	env := testenv.Shared(t)
+	s, w := newSite(t, env), newWorkspace(t)
+	configure := func(value string) {
+		entry := fmt.Sprintf("{ config_path = %q, config_context = %q, labels = { on = \"yes\" } }", env.Kubeconfig(), env.Contexts()[0])
+		w.configure(t, fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = %s\n    b = %s\n  }\n}\n", s.namespace, entry, entry),
+			s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
+	}
+	configure("1")
+	w.apply(t)
+	configure("2")
+	expectSays(t, w.run(t, "plan", "-input=false"), "several entries of clusters lead to one cluster", "a, b")
+}

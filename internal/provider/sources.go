@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// request is what a resource asks to be made into bundles.
+type request struct {
+	source.Request
+	// name is that of the resource.
+	name string
+	// at is the attribute that says where the bundles are kept.
+	at string
+}
+
+// plan makes the bundles. stored is the commit that Read found, "" if it found none. It
+// returns nil if they cannot be made yet or at all.
+func (f *fleet) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
+	planned, err := f.source.Plan(ctx, r.Request, stored)
+	if needsUnknown(errors.Join(err, errors.Join(planned.Broken...))) {
+		return nil
+	}
+	r.report(planned, err, diags)
+	if diags.HasError() {
+		return nil
+	}
+	return &planned
+}
+
+// settle makes known what the plan of the bundles left open. What the plan knew
+// stays as it was planned; commit is the planned one, "" if it was left open.
+func (f *fleet) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, string) {
+	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
+	r.report(settled, err, diags)
+	return bundlesOf(settled.Elements), settled.Commit
+}
+
+// isOpen says whether a plan knew nothing of bundles, or of one no more than its name.
+func isOpen(planned types.Map) bool {
+	for _, element := range planned.Elements() {
+		if element.IsUnknown() {
+			return true
+		}
+	}
+	return planned.IsUnknown()
+}
+
+// report reports what is worth knowing of bundles, and why they cannot be made.
+func (r request) report(planned source.Planned, err error, diags *diag.Diagnostics) {
+	of := report.BundleSource{Name: r.name, Attribute: r.at, ReadsPaths: r.Spec.Read != nil}
+	addMessages(diags, of.Planned(planned, err, func(err error) string {
+		if _, isSubmodule := errors.AsType[*git.SubmoduleError](err); isSubmodule {
+			return report.SubmoduleAdvice
+		}
+		return ""
+	}))
+}
+
+// needsUnknown says whether something could not be fetched, or decrypted, because the
+// credentials for it are not known yet.
+func needsUnknown(err error) bool {
+	var (
+		repository *git.UnknownCredentialsError
+		registry   *chart.UnknownRegistryError
+		keys       *sops.UnknownKeysError
+	)
+	return errors.As(err, &repository) || errors.As(err, &registry) || errors.As(err, &keys)
+}
+
+// commitKey is where the commit stands in private state that Read found.
+const commitKey = "head"
+
+// storedCommit reads the commit that Read found last, "" if it was found for something else
+// than g asks for now.
+func storedCommit(ctx context.Context, g source.GitSource, private privateReader, diags *diag.Diagnostics) string {
+	raw, found := private.GetKey(ctx, commitKey)
+	diags.Append(found...)
+	return g.Stored(raw)
+}
+
+func storeCommit(ctx context.Context, g source.GitSource, private privateWriter, commit string, diags *diag.Diagnostics) {
+	raw, err := g.Store(commit)
+	if err != nil {
+		addMessages(diags, report.Failed("Cannot store the head of "+g.Repo, err))
+		return
+	}
+	diags.Append(private.SetKey(ctx, commitKey, raw)...)
+}
+
+// refresh finds out where a branch is now. name is that of the resource.
+func (f *fleet) refresh(ctx context.Context, g source.GitSource, name string, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	commit, err := f.source.Refresh(ctx, g)
+	if err != nil && !needsUnknown(err) {
+		addMessages(diags, report.NoNewCommits(name, err))
+	}
+	// Writing private state raises the serial of the state, so it is written
+	// only when there is something to say.
+	if err == nil && commit != "" && storedCommit(ctx, g, before, diags) != commit {
+		storeCommit(ctx, g, after, commit, diags)
+	}
+}

@@ -1,0 +1,40 @@
+package provider
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+)
+
+// What a cluster made of objects stands in records, where the delete of a tainted target finds
+// it. A state of an earlier version has it in private state.
+func TestStoredDifferencesAreKept(t *testing.T) {
+	t.Parallel()
+	key := deploy.Key{Cluster: "c", Bundle: "web"}
+	stored := map[string]string{"Widget ns/web: spec.pruned": "-"}
+	record := deploy.Record{Release: "web", Namespace: "ns", Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
+	var model targetModel
+	model.setRecords(map[deploy.Key]deploy.Record{key: record}, nil)
+	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, model.records()); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(stored, stateOf(deploy.Predecessor{Records: model.records()}).records()[key].Stored); diff != "" {
+		t.Errorf("records of a replacement (-want +got):\n%s", diff)
+	}
+
+	earlier := deploy.Record{Release: "web", Namespace: "ns", Known: record.Known}
+	model = targetModel{driftState: state.DriftState{Deployments: map[string]state.DeploymentDrift{key.String(): {Stored: stored}}}}
+	model.setRecords(map[deploy.Key]deploy.Record{key: earlier}, nil)
+	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || !model.driftState.HasStored() {
+		t.Errorf("of a state of an earlier version (-want +got):\n%s", diff)
+	}
+	model.setRecords(model.records(), nil)
+	model.driftState = state.DriftStateOf(model.records(), true)
+	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || model.driftState.HasStored() {
+		t.Errorf("after a refresh (-want +got):\n%s", diff)
+	}
+}

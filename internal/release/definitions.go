@@ -1,0 +1,99 @@
+package release
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+)
+
+// DefinitionState is how a custom resource definition below crds/ of a chart compares with the
+// cluster.
+type DefinitionState int
+
+// The states of definitions.
+const (
+	// DefinitionSame needs no write.
+	DefinitionSame DefinitionState = iota
+	// DefinitionMissing is not on the cluster.
+	DefinitionMissing
+	// DefinitionDiffers is on the cluster with other content.
+	DefinitionDiffers
+	// DefinitionForeign differs and belongs to another release.
+	DefinitionForeign
+)
+
+// Definition is a custom resource definition below crds/ of a chart that is to be deployed.
+type Definition struct {
+	Cluster, Bundle, Name string
+	State                 DefinitionState
+	// Owner is the release that a foreign definition belongs to.
+	Owner string
+	// Policy is helm.crds of the deployment, and Installed says that it has a release already.
+	Policy    string
+	Installed bool
+}
+
+// heading is what an apply does with a definition, "" where there is nothing to report.
+func (d Definition) heading() string {
+	replaces := d.Policy == fleetyaml.CRDsCreateReplace
+	switch d.State {
+	case DefinitionMissing:
+		if replaces {
+			return "Created"
+		}
+		if d.Installed {
+			return "Not created, as Helm creates definitions when it installs a release only"
+		}
+	case DefinitionDiffers:
+		if replaces {
+			return "Replaced, as the cluster has another version"
+		}
+		return "Not replaced, although the cluster has another version"
+	case DefinitionForeign:
+		if replaces {
+			return "Not replaced, as another release owns them, so these deployments will fail"
+		}
+		return "Not replaced, although the cluster has another version"
+	case DefinitionSame:
+	}
+	return ""
+}
+
+func (d Definition) line() string {
+	if d.State == DefinitionForeign && d.Policy == fleetyaml.CRDsCreateReplace {
+		return fmt.Sprintf("%s, of release %s", d.Name, d.Owner)
+	}
+	return d.Name
+}
+
+// DefinitionsText reports what an apply does with definitions, those that are alike on many
+// clusters once. It is "" if there is nothing to report. ignored says that some are not
+// applied.
+func DefinitionsText(found []Definition) (text string, ignored bool) {
+	lines := map[string]map[string][]string{} // Deployments by heading and line.
+	for _, definition := range found {
+		heading := definition.heading()
+		if heading == "" {
+			continue
+		}
+		ignored = ignored || definition.Policy != fleetyaml.CRDsCreateReplace
+		if lines[heading] == nil {
+			lines[heading] = map[string][]string{}
+		}
+		key := definition.Cluster + "/" + definition.Bundle
+		lines[heading][definition.line()] = append(lines[heading][definition.line()], key)
+	}
+	var parts []string
+	for _, heading := range slices.Sorted(maps.Keys(lines)) {
+		var part strings.Builder
+		part.WriteString(heading + ":")
+		for _, line := range slices.Sorted(maps.Keys(lines[heading])) {
+			part.WriteString("\n  - " + line + ": " + strings.Join(slices.Sorted(slices.Values(lines[heading][line])), ", "))
+		}
+		parts = append(parts, part.String())
+	}
+	return strings.Join(parts, "\n\n"), ignored
+}

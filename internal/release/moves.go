@@ -1,0 +1,67 @@
+package release
+
+// BundleObjects is what one bundle of a target has on a cluster before a change, and what it wants
+// after it. Objects go by diff.Object.Key.
+type BundleObjects struct {
+	Bundle string
+	// Releases are those of the bundle, as Key.
+	Releases []string
+	// Writes reports that the change writes the bundle.
+	Writes bool
+	Has    map[string]string
+	// Wants is nil if it is not known yet.
+	Wants map[string]string
+	// Left are objects that an earlier change left for another bundle, which has not taken
+	// them over yet.
+	Left map[string]string
+}
+
+// Moves are the objects on one cluster that change from one bundle to another.
+type Moves struct {
+	// Leaving maps a bundle to its objects that another bundle takes over, by the name of
+	// that one.
+	Leaving map[string]map[string]string
+	// Arriving maps a bundle to the objects that it takes over, with the releases, as Key,
+	// that it takes them from.
+	Arriving map[string]map[string][]string
+}
+
+// MovesOf finds the objects that one bundle no longer wants and that exactly one other bundle
+// wants that is written.
+func MovesOf(bundles []BundleObjects) Moves {
+	moves := Moves{Leaving: map[string]map[string]string{}, Arriving: map[string]map[string][]string{}}
+	wantedBy := map[string][]BundleObjects{}
+	for _, of := range bundles {
+		for object := range of.Wants {
+			wantedBy[object] = append(wantedBy[object], of)
+		}
+	}
+	for _, from := range bundles {
+		if from.Wants == nil {
+			continue
+		}
+		for _, objects := range []map[string]string{from.Has, from.Left} {
+			for object := range objects {
+				to := wantedBy[object]
+				if len(to) == 1 && to[0].Bundle != from.Bundle && to[0].Writes {
+					moves.add(object, from, to[0])
+				}
+			}
+		}
+	}
+	return moves
+}
+
+func (m Moves) add(object string, from, to BundleObjects) {
+	if m.Leaving[from.Bundle] == nil {
+		m.Leaving[from.Bundle] = map[string]string{}
+	}
+	if _, known := m.Leaving[from.Bundle][object]; known {
+		return
+	}
+	if m.Arriving[to.Bundle] == nil {
+		m.Arriving[to.Bundle] = map[string][]string{}
+	}
+	m.Leaving[from.Bundle][object] = to.Bundle
+	m.Arriving[to.Bundle][object] = append(m.Arriving[to.Bundle][object], from.Releases...)
+}

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Definitions are the custom resource definitions in files below crds/. Helm alone applies
+// whatever else is there.
+func Definitions(files []chart.CRD) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, file := range files {
+		objects, err := manifest.ParseAll(file.File.Data)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file.Filename, err)
+		}
+		for _, object := range manifest.Flatten(objects) {
+			if object.GetKind() == manifest.CRDKind {
+				found = append(found, object)
+			}
+		}
+	}
+	return found, nil
+}
+
+// CRDHashes name the files below crds/ of a chart and its subcharts by their content.
+func CRDHashes(c *chart.Chart) []string {
+	var hashes []string
+	for _, file := range c.CRDObjects() {
+		hashes = append(hashes, release.ShortHash(file.File.Data))
+	}
+	return hashes
+}
+
+// Definitions are those that a deployment brings below crds/. rendering says which subcharts
+// count.
+func (c *Charts) Definitions(d target.Deployment, rendering release.Rendering) ([]*unstructured.Unstructured, error) {
+	if len(rendering.CRDs) == 0 {
+		return nil, nil
+	}
+	loaded, _, err := c.loader.Load(d)
+	if err != nil {
+		return nil, err
+	}
+	return Definitions(slices.DeleteFunc(loaded.CRDObjects(), func(file chart.CRD) bool {
+		return !slices.Contains(rendering.CRDs, release.ShortHash(file.File.Data))
+	}))
+}

@@ -1,0 +1,41 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// panicking is a sandbox that panics with what it was given.
+type panicking struct{ *sandboxed.Renderer }
+
+func (panicking) Plan(context.Context, target.Deployment) (release.Rendering, error) {
+	panic("password=hunter2")
+}
+
+// A rendering that panics costs its deployment, whether equal deployments share it or not.
+func TestPanicOfARendering(t *testing.T) {
+	t.Parallel()
+	for name, digest := range map[string]string{"remembered": "v1-fedcba9876543210", "not remembered": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			charts := &render.Charts{Sandbox: panicking{}}
+			_, err := charts.Render(t.Context(), target.Deployment{Release: "web", Namespace: "ns", Bundle: &bundle.Bundle{Name: "b"}, Digest: digest})
+			panicked, ok := errors.AsType[*status.PanicError](err)
+			if !ok {
+				t.Fatalf("error = %v, want a PanicError", err)
+			}
+			if strings.Contains(panicked.Error()+panicked.Stack, "hunter2") {
+				t.Errorf("what the panic was given shows: %v", panicked)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Failures reports deployments that failed, one message for each cause.
+func Failures(name string, outcome deploy.Outcome) []Message {
+	var messages []Message
+	for _, cause := range deploy.GroupByCause(outcome.Failures) {
+		first, failed := cause.Failures[0], cause.Keys()
+		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, deploy.Joined(failed))
+		if len(failed) > 1 {
+			summary = fmt.Sprintf("Target %s: %d deployments failed", name, len(failed))
+		}
+		if _, held := errors.AsType[*rollout.HeldError](first.Err); held {
+			summary = fmt.Sprintf("Target %s: held: %s", name, deploy.SummaryOf(failed))
+		}
+		detail := fmt.Sprintf("Deployments: %s\n\nCause: %s\n\nNow: %s\n\nNext: %s",
+			deploy.ListOf(failed), cause.Text, outcome.StatesOf(failed), advice(first.Err))
+		messages = append(messages, failure(summary, detail)...)
+	}
+	return messages
+}
+
+// leftovers are lines of a report by what removals left behind.
+type leftovers struct {
+	kept, inNamespace, notOwned, untrusted, leftToOthers []string
+}
+
+func (l *leftovers) add(notice deploy.Notice) {
+	key := target.Key(notice.Cluster, notice.Bundle)
+	add := func(to *[]string, what ...string) {
+		if len(what) > 0 {
+			*to = append(*to, key+": "+strings.Join(what, ", "))
+		}
+	}
+	add(&l.kept, notice.Removed.Kept...)
+	add(&l.inNamespace, notice.Removed.InNamespace...)
+	add(&l.notOwned, notice.Removed.NotOwned...)
+	if notice.Removed.Untrusted {
+		add(&l.untrusted, "its hooks were not run")
+	}
+	if notice.LeftTo != "" {
+		add(&l.leftToOthers, notice.LeftTo)
+	}
+}
+
+// Notices reports what removals left behind, one warning for each reason.
+func Notices(name string, notices []deploy.Notice) []Message {
+	var found leftovers
+	for _, notice := range notices {
+		found.add(notice)
+	}
+	var messages []Message
+	add := func(lines []string, summary, detail string) {
+		if len(lines) > 0 {
+			messages = append(messages, warning("Target "+name+": "+summary, detail+"\n\n"+listOf(lines))...)
+		}
+	}
+	add(found.kept, "objects stay on their clusters",
+		"These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have "+
+			"without deleteCRDResources). Nothing manages them any more.")
+	add(found.inNamespace, "namespaces stay on their clusters",
+		"They were to be deleted with their releases (deleteNamespace), and something else is in them:")
+	add(found.notOwned, "objects are not deleted",
+		"The release records name these objects, and the objects themselves do not name the release in their annotations meta.helm.sh/release-name and "+
+			"meta.helm.sh/release-namespace, or are outside of the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.")
+	add(found.untrusted, "release records are not as this target wrote them",
+		"Somebody else changed these records, or the target took the releases up without writing them since. What they name was removed only where the objects name the release:")
+	add(found.leftToOthers, "releases are left to others", "They were taken over and stay as they are:")
+	return messages
+}

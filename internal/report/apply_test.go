@@ -1,0 +1,115 @@
+package report_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// The same cause on many clusters is one message.
+func TestFailuresAreGroupedByCause(t *testing.T) {
+	t.Parallel()
+	down := func(cluster string) error {
+		return &status.UnreachableError{Cluster: cluster, Err: &url.Error{Op: "Get", URL: "https://x", Err: errors.New("connection refused")}}
+	}
+	outcome := deploy.Outcome{
+		Records: map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "one"}: {State: status.ErrApplied, Release: "one", Namespace: "ns"}},
+		Failures: []deploy.Failure{
+			{Cluster: "a", Bundle: "one", Doing: "upgrading", Err: errors.New("immutable")},
+			{Cluster: "b", Bundle: "one", Doing: "deploying", Err: down("b")},
+			{Cluster: "c", Bundle: "one", Doing: "deploying", Err: down("c")},
+		},
+	}
+	messages := report.Failures("all", outcome)
+	if len(messages) != 2 || messages[0].Severity != report.Error || messages[1].Severity != report.Error {
+		t.Fatalf("%d messages, want 2 errors: %v", len(messages), messages)
+	}
+	for i, want := range [][]string{
+		{"upgrading a/one failed", "immutable", "a/one is ErrApplied (release one in namespace ns)", "Next:"},
+		{"2 deployments failed", "b/one, c/one", "does not answer", "connection refused", "b/one is not deployed", "Bring the cluster back"},
+	} {
+		text := messages[i].Summary + "\n" + messages[i].Detail
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("message %d lacks %q:\n%s", i, part, text)
+			}
+		}
+	}
+}
+
+// The advice is about the cause, however it is wrapped.
+func TestFailuresSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"any":            {err: errors.New("immutable"), want: "Correct the cause and apply again: only what failed is tried again."},
+		"denied":         {err: &status.DeniedError{Cluster: "a", Err: errors.New("forbidden")}, want: "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."},
+		"another one":    {err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new one."},
+		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Put the cluster's entry back for one apply, or set on_missing = \"forget\" on the provider."},
+		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target, or deploy it by another target of the same owner and name that one in depends_on."},
+		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct what holds it up and apply again: the next apply goes on where this one stopped."},
+		"other owner":    {err: &release.ForeignError{Ownership: release.OtherOwner}, want: "Set take_ownership = true on the target to take the release over, or choose another release name."},
+		"another target": {err: &release.ForeignError{Ownership: release.OtherTarget}, want: "Take the release out of the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."},
+		"another tool":   {err: &release.ForeignError{Ownership: release.OtherTool}, want: "Set take_ownership = true on the target to write over it or to remove it, or leave the release to who made it: take the bundle or the cluster out of the target, or the target out of the state (terraform state rm)."},
+		"unlisted": {
+			err:  &release.UnlistedError{Release: "web", Namespace: "ns", Revision: 3},
+			want: "Apply again when the API server lists all Secrets. If the release is gone, remove what is left of its record, which is the Secret sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.web.v3 in namespace ns.",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			messages := report.Failures("all", deploy.Outcome{Failures: []deploy.Failure{{Cluster: "a", Bundle: "web", Doing: "upgrading", Err: test.err}}})
+			_, next, _ := strings.Cut(messages[0].Detail, "Next: ")
+			if diff := cmp.Diff(test.want, next); diff != "" {
+				t.Errorf("advice (-want +got):\n%s", diff)
+			}
+			if isHeld := messages[0].Summary == "Target all: held: a/web"; isHeld != (name == "held") {
+				t.Errorf("summary %q", messages[0].Summary)
+			}
+		})
+	}
+}
+
+// Each reason is one warning for all deployments.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	messages := report.Notices("all", []deploy.Notice{
+		{Cluster: "a", Bundle: "web", Removed: release.Removed{Kept: []string{"PersistentVolumeClaim ns/data", "ConfigMap ns/kept"}, Untrusted: true}},
+		{Cluster: "b", Bundle: "web", Removed: release.Removed{Kept: []string{"ConfigMap ns/kept"}, InNamespace: []string{"Pod ns/other"}}},
+		{Cluster: "c", Bundle: "web", LeftTo: "target other"},
+	})
+	want := []report.Message{
+		{
+			Severity: report.Warning, Summary: "Target all: objects stay on their clusters",
+			Detail: "These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have without deleteCRDResources). Nothing manages them any more.\n\n" +
+				"  - a/web: PersistentVolumeClaim ns/data, ConfigMap ns/kept\n  - b/web: ConfigMap ns/kept",
+		},
+		{
+			Severity: report.Warning, Summary: "Target all: namespaces stay on their clusters",
+			Detail: "They were to be deleted with their releases (deleteNamespace), and something else is in them:\n\n  - b/web: Pod ns/other",
+		},
+		{
+			Severity: report.Warning, Summary: "Target all: release records are not as this target wrote them",
+			Detail: "Somebody else changed these records, or the target took the releases up without writing them since. What they name was removed only where the objects name the release:\n\n  - a/web: its hooks were not run",
+		},
+		{
+			Severity: report.Warning, Summary: "Target all: releases are left to others",
+			Detail: "They were taken over and stay as they are:\n\n  - c/web: target other",
+		},
+	}
+	if diff := cmp.Diff(want, messages); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}

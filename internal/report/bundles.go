@@ -1,0 +1,115 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// BundleSource is the resource that bundles are made for, as messages need it.
+type BundleSource struct {
+	// Name is the name of the resource.
+	Name string
+	// Attribute says where the bundles are kept.
+	Attribute string
+	// ReadsPaths says that fleet.yaml files are read in its paths.
+	ReadsPaths bool
+}
+
+// Planned reports what is worth knowing of bundles, and why they cannot be made. hint
+// returns what to do about an error beside the general advice, "" for nothing.
+func (s BundleSource) Planned(planned source.Planned, err error, hint func(error) string) []Message {
+	messages := problems(s.Name, planned.Warnings)
+	if len(planned.Broken) > 0 {
+		var lines strings.Builder
+		for _, err := range planned.Broken {
+			fmt.Fprintf(&lines, "  - %s\n", err)
+		}
+		messages = append(messages, warning("GitRepo "+s.Name+": bundles are held",
+			lines.String()+"\nThese bundles stay as they are, and new ones are left out. No bundle is removed until all of them can be made.")...)
+	}
+	for _, err := range errorsOf(err) {
+		if of, ok := errors.AsType[*source.ElementError](err); ok {
+			messages = append(messages, s.elementFailure(of)...)
+			continue
+		}
+		messages = append(messages, s.failure(err, hint(err))...)
+	}
+	return messages
+}
+
+// problems reports what is worth knowing about files that were read.
+func problems(name string, problems []fleetyaml.Problem) []Message {
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := make([]string, len(problems))
+	for i, problem := range problems {
+		lines[i] = problem.String()
+	}
+	return warning(fmt.Sprintf("Bundles of %s may not be what was meant", name), listOf(lines))
+}
+
+// elementFailure reports what is wrong with one bundle.
+func (s BundleSource) elementFailure(err *source.ElementError) []Message {
+	switch err.Problem {
+	case source.UnreadableDescriptor:
+		return Failed("Cannot read what is known of bundle "+err.Bundle, err.Err)
+	case source.UnreadableChart:
+		return Failed("Cannot read the chart of bundle "+err.Bundle, err.Err)
+	case source.ChangedSincePlan:
+		return failure("The source of "+s.Name+" changed since it was planned",
+			"Bundle "+err.Bundle+" is not what was planned. No cluster was touched for it. Plan and apply again.")
+	}
+	return nil
+}
+
+// failure reports that bundles could not be made, at the attribute the cause belongs to.
+func (s BundleSource) failure(err error, hint string) []Message {
+	at, next := s.Attribute, readsOnly
+	var (
+		noMatch *bundle.NoMatchError
+		invalid *fleetyaml.Error
+	)
+	if s.ReadsPaths && (errors.As(err, &noMatch) || errors.As(err, &invalid)) {
+		at = "paths"
+	}
+	if hint != "" {
+		next += " " + hint
+	}
+	if errors.As(err, &invalid) {
+		next += " Correct the file and plan again."
+	}
+	return failureAt([]any{at}, "Cannot make bundles of "+s.Name, Sentence(err)+"\n\n"+next)
+}
+
+// NoNewCommits warns that a branch cannot be looked up.
+func NoNewCommits(name string, err error) []Message {
+	return warning("Cannot look for new commits of "+name, Sentence(err)+" The commit that is known stays in force.")
+}
+
+// SubmoduleAdvice says what to do about a submodule that cannot be read.
+const SubmoduleAdvice = "Give the provider credentials for the submodule in git, or set submodules = false to leave submodules out."
+
+// TwoCharts reports a bundle whose chart is given twice.
+func TwoCharts(name string) []Message {
+	return failureAt([]any{"helm"}, "Two charts for bundle "+name,
+		"The attribute chart says which chart is meant. Remove helm.chart, helm.repo and helm.version.")
+}
+
+// UnreadBundles reports why the bundles that an attribute lists cannot be read. user is who
+// reads them.
+func UnreadBundles(user string, err error) []Message {
+	if same, ok := errors.AsType[*source.SameNameError](err); ok {
+		return failureAt([]any{"bundles", same.Index}, user+": two bundles are called "+same.Bundle,
+			"A cluster can hold only one release of that name. Rename one of them.")
+	}
+	if unreadable, ok := errors.AsType[*source.UnreadableError](err); ok {
+		return failureAt([]any{"bundles"}, user+": cannot read bundle "+unreadable.Bundle, Sentence(unreadable.Err)+"\n\n"+readsOnly)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+)
+
+// MissingClusters reports clusters that have deployments to be removed and that the provider
+// no longer knows. What is not known yet is reported by the apply.
+func MissingClusters(name string, clusters []string, onMissing deploy.OnMissing) []Message {
+	var messages []Message
+	for _, cluster := range clusters {
+		switch onMissing {
+		case deploy.ForgetMissing:
+			messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer hold it and on_missing is \"forget\"")...)
+		case deploy.MissingIsError:
+			messages = append(messages, failureAt([]any{"targets"}, fmt.Sprintf("Target %s: cluster %s is gone from the provider's clusters", name, cluster),
+				"It still has deployments of this target, and its connection needs a secret that is not kept, so they cannot be removed. "+
+					"Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.")...)
+		case deploy.OnMissingUnknown:
+		}
+	}
+	return messages
+}
+
+// UnreachableForgotten reports clusters whose entries are removed and that do not answer any
+// more, so that their deployments are forgotten.
+func UnreachableForgotten(name string, clusters []string) []Message {
+	var messages []Message
+	for _, cluster := range clusters {
+		messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer hold it, it cannot be reached as it was before, and on_missing is \"forget\"")...)
+	}
+	return messages
+}
+
+func forgotten(name, cluster, why string) []Message {
+	return warning(fmt.Sprintf("Target %s: deployments on cluster %s are forgotten", name, cluster),
+		why+": the deployments leave the state and stay on the cluster.")
+}
+
+// SameClusters reports entries of clusters that lead to one cluster, as far as the state
+// knows: what this target deploys under each name is one set of releases.
+func SameClusters(name string, same [][]string) []Message {
+	if len(same) == 0 {
+		return nil
+	}
+	var lines strings.Builder
+	for _, names := range same {
+		fmt.Fprintf(&lines, "  - %s\n", strings.Join(names, ", "))
+	}
+	return warning("Target "+name+": several entries of clusters lead to one cluster",
+		"Their namespace kube-system has one UID:\n"+lines.String()+
+			"\nA release has one name on a cluster, so these entries overwrite what each other deploys under that name. Keep one entry of them, unless they deploy different bundles.")
+}
+
+// ReplacedClusters reports clusters that have another identity than before.
+func ReplacedClusters(clusters []string) []Message {
+	var messages []Message
+	for _, cluster := range clusters {
+		messages = append(messages, warning(fmt.Sprintf("Cluster %s is another cluster than before", cluster),
+			"Its connection now leads to a cluster with another identity. What it lacks is planned as to be added; nothing is removed from the former one.")...)
+	}
+	return messages
+}
+
+// Unobserved reports clusters that could not be observed.
+func Unobserved(name string, failures []deploy.Failure, asError bool) []Message {
+	var messages []Message
+	for _, cause := range deploy.GroupByCause(failures) {
+		unseen := cause.Keys()
+		summary := fmt.Sprintf("Target %s: cannot look at %s", name, deploy.SummaryOf(unseen))
+		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", deploy.ListOf(unseen), cause.Text)
+		if asError {
+			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err))...)
+			continue
+		}
+		messages = append(messages, warning(summary, detail+"What is known of the deployments there is kept; nothing is taken as removed. "+
+			"A change that is planned there fails if this is still so when it is applied; all others are carried out.")...)
+	}
+	return messages
+}

@@ -1,0 +1,56 @@
+package report
+
+// InvalidSetting reports an attribute whose value cannot be used.
+func InvalidSetting(attribute, summary string, err error) []Message {
+	return failureAt([]any{attribute}, summary, Sentence(err))
+}
+
+// NoBundleNames reports write-only input that is no object.
+func NoBundleNames(attribute string) []Message {
+	return failureAt([]any{attribute}, "Invalid "+attribute, "It must be an object whose keys are names of bundles.")
+}
+
+// NullCluster reports an entry of clusters that is null.
+func NullCluster(name string) []Message {
+	return failureAt([]any{"clusters", MapKey(name)}, "Cluster "+name+" is null",
+		"Nothing says how to reach it. Leave its key out, for example by an \"if\" in the expression that makes the map.")
+}
+
+// InvalidConnection reports an entry of clusters that says wrongly how to reach one.
+func InvalidConnection(name string, err error) []Message {
+	return failureAt([]any{"clusters", MapKey(name)}, "Invalid connection of cluster "+name, Sentence(err))
+}
+
+// InvalidTemplateValues reports values of a cluster that cannot be read.
+func InvalidTemplateValues(name string, err error) []Message {
+	return failureAt([]any{"clusters", MapKey(name), "template_values"}, "Invalid template values of cluster "+name,
+		"They must be a map written as YAML or JSON: "+err.Error())
+}
+
+// InvalidSOPSKey reports a key for sops in one of the lists of keys.
+func InvalidSOPSKey(list string, index int, err error) []Message {
+	return failureAt([]any{"sops", list, index}, "Invalid key for sops", Sentence(err))
+}
+
+// readLater says how a data source is read when everything is known: Terraform reads it
+// while planning unless it is told that it depends on something.
+const readLater = "Or let the data source depend, with depends_on, on the resources that this comes from; then it is read while applying."
+
+// OwnerUnknown reports that the owner of deployments is not known yet.
+func OwnerUnknown() []Message {
+	return failure("Cannot tell how deployments are doing", "The provider's owner is not known yet. "+readLater)
+}
+
+// RenderClustersUnknown reports that the clusters of a data source are not known yet.
+func RenderClustersUnknown() []Message {
+	return failure("Cannot render for clusters that are not known yet",
+		"The provider's clusters or their labels depend on resources that are not made yet. Give the clusters in the data source. "+readLater)
+}
+
+// RenderUnknown reports what else is not known yet, nothing if reason is "".
+func RenderUnknown(reason string) []Message {
+	if reason == "" {
+		return nil
+	}
+	return failure("Cannot render what is not known yet", "This is not known: "+reason+". "+readLater)
+}

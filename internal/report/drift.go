@@ -1,0 +1,76 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// Drift reports deployments that are not ready, how live objects differ from what was
+// deployed, and which kinds cannot be observed. What an apply corrects is one warning, and
+// what is only reported another. What is equal on many clusters is reported once.
+func Drift(name string, observation deploy.Observation) []Message {
+	messages := notReady(name, observation)
+	var corrected, reported, refused status.Grouped
+	for _, key := range slices.SortedFunc(maps.Keys(observation.Findings), deploy.Key.Compare) {
+		finding := observation.Findings[key]
+		for _, kind := range status.RefusedKinds(finding) {
+			refused.Add(kind, key.Cluster)
+		}
+		lines := status.Drift(finding)
+		if len(lines) == 0 {
+			continue
+		}
+		if isCorrected(finding, observation.Records[key].Rules) {
+			corrected.Add("\n"+listOf(lines), key.String())
+			continue
+		}
+		reported.Add("\n"+listOf(lines), key.String())
+	}
+	if !corrected.IsEmpty() {
+		messages = append(messages, warning("Target "+name+": live objects are not as they were deployed",
+			corrected.String()+"\n\nApplying puts this right. Set correctDrift.enabled to false in the bundle to be told only, "+
+				"or leave out with diff.comparePatches what others may change.")...)
+	}
+	if !reported.IsEmpty() {
+		messages = append(messages, warning("Target "+name+": live objects are not as they were deployed, and stay so",
+			reported.String()+"\n\nNothing is done: the bundle has correctDrift.enabled set to false, or another release holds the objects.")...)
+	}
+	if !refused.IsEmpty() {
+		messages = append(messages, warning("Target "+name+": not all live objects can be looked at",
+			"The clusters refuse to show objects of these kinds:"+refused.List()+
+				"\n\nFor them, only release records are compared. Grant get and list on these kinds, or set drift = \"release\" on the target.")...)
+	}
+	return messages
+}
+
+// notReady warns of deployments whose last operation succeeded and whose objects are not
+// ready now. None of that is a change: without the warning no plan would show it.
+func notReady(name string, observation deploy.Observation) []Message {
+	var unready status.Grouped
+	for _, key := range slices.SortedFunc(maps.Keys(observation.Records), deploy.Key.Compare) {
+		record := observation.Records[key]
+		if record.State != status.NotReady {
+			continue
+		}
+		lines := status.Unready(observation.Findings[key])
+		if len(lines) == 0 { // With drift = "release" only the message of the record is kept.
+			lines = []string{record.Message}
+		}
+		unready.Add("\n"+listOf(lines), key.String())
+	}
+	if unready.IsEmpty() {
+		return nil
+	}
+	return warning("Target "+name+": deployments are not ready",
+		unready.String()+"\n\nWhat is deployed is what is wanted, so this alone is no change. Look at the events and logs of these objects. "+
+			"A check block can make it part of a run, see the example of fleet_cluster_target.")
+}
+
+// isCorrected reports whether an apply changes anything about a finding.
+func isCorrected(finding release.Finding, rules release.Rules) bool {
+	return status.CountsOf(finding).Drifted() && !rules.ReportOnly
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// MissingValues reports objects named in helm.valuesFrom that do not exist, with the
+// deployments that need them.
+func MissingValues(name string, missing map[string][]string) []Message {
+	if len(missing) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, reference := range slices.Sorted(maps.Keys(missing)) {
+		lines = append(lines, diff.PrintableLine(reference)+": "+strings.Join(missing[reference], ", "))
+	}
+	return warning("Target "+name+": values are missing on clusters",
+		"helm.valuesFrom names objects that do not exist:\n"+listOf(lines)+
+			"\n\nThese deployments will fail unless the objects exist by then. Create them, or have the target wait with depends_on for what creates them.")
+}
+
+// Moves reports the objects that move from one bundle to another.
+func Moves(name string, moves map[string]release.Moves) []Message {
+	var found status.Grouped
+	for _, cluster := range slices.Sorted(maps.Keys(moves)) {
+		leaving := moves[cluster].Leaving
+		for _, bundle := range slices.Sorted(maps.Keys(leaving)) {
+			for _, object := range slices.Sorted(maps.Keys(leaving[bundle])) {
+				found.Add(fmt.Sprintf("%s moves from bundle %s to bundle %s", object, bundle, leaving[bundle][object]), cluster)
+			}
+		}
+	}
+	if found.IsEmpty() {
+		return nil
+	}
+	return warning("Target "+name+": objects move from one bundle to another",
+		strings.TrimPrefix(found.List(), "\n")+"\n\nThey stay on their clusters. The release of the one bundle takes them over, and that of the other one leaves them.")
+}
+
+// UnknownObjects reports why the objects of deployments are known only after the apply.
+func UnknownObjects(name string, causes *status.Grouped) []Message {
+	if causes.IsEmpty() {
+		return nil
+	}
+	var lines strings.Builder
+	causes.Each(func(cause string, deployments []string) {
+		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(deployments, ", "), cause)
+	})
+	return warning("Target "+name+": objects are known only after the apply",
+		"What these charts give is decided only then:\n"+lines.String()+
+			"\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
+}
+
+// Diff reports what changes in rendered objects.
+func Diff(name string, found deploy.DiffReport) []Message {
+	var parts []string
+	if len(found.Diffs) > 0 {
+		parts = append(parts, diff.Join(found.Diffs))
+	}
+	if parts = append(parts, notCompared(&found.NotCompared)...); len(parts) == 0 {
+		return nil
+	}
+	return warning("Target "+name+": what changes in rendered objects", strings.Join(parts, "\n\n"))
+}
+
+// Definitions reports what an apply does with custom resource definitions below crds/.
+func Definitions(name string, found deploy.DefinitionReport) []Message {
+	text, ignored := release.DefinitionsText(found.Found)
+	var parts []string
+	if text != "" {
+		parts = append(parts, text)
+	}
+	if parts = append(parts, notCompared(&found.NotCompared)...); len(parts) == 0 {
+		return nil
+	}
+	if ignored {
+		parts = append(parts, "Set helm.crds of the bundle, or crds of the target, to \"create_replace\" to create and replace them. "+
+			"Or apply them in another way and set \"skip\".")
+	}
+	return warning("Target "+name+": custom resource definitions in crds/ of charts", strings.Join(parts, "\n\n"))
+}
+
+// notCompared is a paragraph for each reason.
+func notCompared(causes *status.Grouped) []string {
+	var parts []string
+	causes.Each(func(cause string, deployments []string) {
+		parts = append(parts, "Not compared: "+strings.Join(deployments, ", ")+": "+cause+".")
+	})
+	return parts
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Unknown reports that nothing of a target is known while planning.
+func Unknown(name, reason string) []Message {
+	return warning("Target "+name+": deployments are known only after the apply",
+		"Not known yet: "+reason+".\n\nWhat is known while planning shows in the plan: give it values that do not depend on resources that are still to be made.")
+}
+
+// StillUnknown reports that something is not known in an apply.
+func StillUnknown(name, reason string) []Message {
+	return failure("Cannot deploy target "+name, "This is known only later: "+reason+".")
+}
+
+// Plan reports what a plan holds, forgets and refuses. configured are the identities of clusters
+// that the configuration names.
+func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[deploy.Key]deploy.Record, onMissing deploy.OnMissing, configured map[string]string) []Message {
+	var same [][]string
+	if planned.Counts.Any() {
+		same = deploy.SameClusters(state.ExpectedUIDs(prior, nil, configured))
+	}
+	return slices.Concat(
+		MissingClusters(name, planned.Unreachable, onMissing),
+		Exceeded(name, planned.Exceeded, planned.Counts.Removed),
+		Held(name, slices.Concat(planned.Held, desired.Undeployed(prior))),
+		SameClusters(name, same),
+		PlanFailures(name, planned.Faults),
+		Unconnected(planned.Unconnected),
+		PlanFailures(name, planned.Failures),
+	)
+}
+
+// Preview reports what a plan meets on clusters. undecided says that take_ownership is not
+// known yet.
+func Preview(name string, undecided bool, planned *deploy.Plan, found deploy.PreviewReports) []Message {
+	return slices.Concat(
+		MissingDependencies(name, found.MissingDependencies),
+		Ownership(name, undecided, found.Ownership),
+		Moves(name, planned.Moves),
+		MissingValues(name, found.MissingValues),
+		Definitions(name, found.Definitions),
+		Diff(name, found.Diff),
+	)
+}
+
+// RuleFailure reports what is wrong with the rules of a target, at the rule.
+func RuleFailure(name string, err error) []Message {
+	at := []any{"targets"}
+	if rule, ok := errors.AsType[*target.RuleError](err); ok {
+		at = append(at, rule.Index)
+	}
+	return failureAt(at, "Target "+name+": cannot tell its clusters", Sentence(err)+"\n\n"+notBegun)
+}
+
+// UnmatchedRules reports rules that match no cluster.
+func UnmatchedRules(name string, rules []int, clusters []string) []Message {
+	var messages []Message
+	for _, index := range rules {
+		messages = append(messages, Message{
+			Severity: Warning, Attribute: []any{"targets", index},
+			Summary: fmt.Sprintf("Target %s: rule %d matches no cluster", name, index+1),
+			Detail:  "The provider's clusters are: " + strings.Join(clusters, ", ") + ".",
+		})
+	}
+	return messages
+}
+
+// PlanFailures reports deployments that cannot be made, one message for each cause.
+func PlanFailures(name string, failures []deploy.Failure) []Message {
+	var messages []Message
+	for _, cause := range deploy.GroupByCause(failures) {
+		planned := cause.Keys()
+		messages = append(messages, failure("Target "+name+": cannot plan "+deploy.SummaryOf(planned),
+			"Deployments: "+deploy.ListOf(planned)+"\n\n"+Sentence(errors.New(cause.Text))+"\n\n"+notBegun+" Correct the bundle and plan again.")...)
+	}
+	return messages
+}
+
+// RenderFailures reports deployments that a data source cannot render.
+func RenderFailures(failures []deploy.Failure) []Message {
+	var messages []Message
+	for _, cause := range deploy.GroupByCause(failures) {
+		failed := cause.Keys()
+		messages = append(messages, failure("Cannot render "+deploy.SummaryOf(failed),
+			"Deployments: "+deploy.ListOf(failed)+"\n\nCause: "+cause.Text)...)
+	}
+	return messages
+}
+
+// InvalidWriteOnly reports each of the joined errors of write-only input at its attribute.
+func InvalidWriteOnly(name string, err error) []Message {
+	var messages []Message
+	for _, err := range errorsOf(err) {
+		var at []any
+		if named, ok := errors.AsType[*target.WriteOnlyError](err); ok {
+			at = []any{named.Attribute}
+		}
+		messages = append(messages, failureAt(at, "Target "+name+": invalid write-only input", Sentence(err)+"\n\n"+notBegun)...)
+	}
+	return messages
+}
+
+// Exceeded reports a change that removes more than it may.
+func Exceeded(name string, err error, removals int) []Message {
+	var (
+		empty   *deploy.EmptyError
+		tooMany *deploy.TooManyRemovalsError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &empty):
+		return failureAt([]any{"targets"}, "Target "+name+": nothing would be left",
+			Sentence(err)+" Set allow_empty = true if that is meant.")
+	case errors.As(err, &tooMany):
+		return failureAt([]any{"max_removals"}, fmt.Sprintf("Target %s: %d deployments would be removed", name, removals),
+			fmt.Sprintf("max_removals = %q allows %d of %d. "+notBegun+" Raise it for this change if that is meant.", tooMany.Max, tooMany.Limit, tooMany.Before))
+	}
+	return failureAt([]any{"max_removals"}, "Invalid number of removals", Sentence(err))
+}
+
+// Protected reports that a plan destroys a protected target.
+func Protected(name string, deployments int) []Message {
+	return failureAt([]any{"deletion_protection"}, "Target "+name+" is protected from deletion",
+		fmt.Sprintf("All %d deployments would be removed. Set deletion_protection = false, apply, and then destroy it.", deployments))
+}
+
+// Held reports which deployments the plan leaves as they are, and why.
+func Held(name string, held []deploy.Failure) []Message {
+	if len(held) == 0 {
+		return nil
+	}
+	return warning("Target "+name+": deployments are held",
+		causeLines(held)+"\nThey are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.")
+}
+
+// MissingDependencies warns of dependencies that are not there. It is no error: what clusters
+// return can be something else when the plan is applied, and the apply asks again.
+func MissingDependencies(name string, failures []deploy.Failure) []Message {
+	if len(failures) == 0 {
+		return nil
+	}
+	return warning("Target "+name+": bundles that deployments depend on are not there",
+		causeLines(failures)+"\nThese deployments will fail unless these bundles are there when they are applied. "+advice(failures[0].Err))
+}
+
+// causeLines is a line for each cause.
+func causeLines(failures []deploy.Failure) string {
+	var lines strings.Builder
+	for _, cause := range deploy.GroupByCause(failures) {
+		fmt.Fprintf(&lines, "  - %s: %s\n", deploy.ListOf(cause.Keys()), cause.Text)
+	}
+	return lines.String()
+}
+
+// Unconnected reports connections that cannot be read.
+func Unconnected(unconnected map[string]error) []Message {
+	var messages []Message
+	for _, cluster := range slices.Sorted(maps.Keys(unconnected)) {
+		messages = append(messages, failure("Cannot connect to cluster "+cluster, Sentence(unconnected[cluster])+
+			"\n\n"+notBegun+" Correct the entry "+cluster+" in the provider's clusters.")...)
+	}
+	return messages
+}

@@ -1,0 +1,349 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+const (
+	notBegun  = "No deployment of this target was begun."
+	readsOnly = "Reading bundles changes nothing on any cluster."
+)
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("it is wrong")
+	failed := []deploy.Failure{{Cluster: "a", Bundle: "web", Err: wrong}, {Cluster: "b", Bundle: "web", Err: wrong}, {Cluster: "a", Bundle: "db", Err: errors.New("no chart")}}
+	causes := func(cause string, deployments ...string) *status.Grouped {
+		var grouped status.Grouped
+		for _, deployment := range deployments {
+			grouped.Add(cause, deployment)
+		}
+		return &grouped
+	}
+	tests := map[string]struct {
+		got  []report.Message
+		want []report.Message
+	}{
+		"plan": {
+			got: report.Plan("all", &deploy.Plan{
+				Counts: status.Changes{Removed: 1}, Unreachable: []string{"gone"}, Exceeded: &deploy.RemovalLimitError{Max: "x"},
+				Change: deploy.Change{Held: failed[2:]}, Failures: failed[:1],
+			}, deploy.Desired{Unreadable: map[string]error{"new": wrong}}, nil, deploy.ForgetMissing, map[string]string{"a": "uid", "b": "uid"}),
+			want: slices.Concat(
+				report.MissingClusters("all", []string{"gone"}, deploy.ForgetMissing),
+				report.Exceeded("all", &deploy.RemovalLimitError{Max: "x"}, 1),
+				report.Held("all", []deploy.Failure{failed[2], {Cluster: "*", Bundle: "new", Err: wrong}}),
+				report.SameClusters("all", [][]string{{"a", "b"}}),
+				report.PlanFailures("all", failed[:1]),
+			),
+		},
+		"plan without changes": {
+			got: report.Plan("all", &deploy.Plan{}, deploy.Desired{}, nil, deploy.MissingIsError, map[string]string{"a": "uid", "b": "uid"}),
+		},
+		"preview": {
+			got: report.Preview("all", true, &deploy.Plan{}, deploy.PreviewReports{
+				MissingDependencies: failed[2:], Ownership: deploy.OwnershipReport{Taken: []string{"a/web"}}, MissingValues: map[string][]string{"Secret ns/b": {"a/web"}},
+			}),
+			want: slices.Concat(
+				report.MissingDependencies("all", failed[2:]),
+				report.Ownership("all", true, deploy.OwnershipReport{Taken: []string{"a/web"}}),
+				report.MissingValues("all", map[string][]string{"Secret ns/b": {"a/web"}}),
+			),
+		},
+		"rule": {
+			got: report.RuleFailure("all", fmt.Errorf("targeting: %w", &target.RuleError{Index: 1, Err: wrong})),
+			want: []report.Message{{
+				Attribute: []any{"targets", 1}, Summary: "Target all: cannot tell its clusters", Detail: "Targeting: rule 2: it is wrong.\n\n" + notBegun,
+			}},
+		},
+		"rules without an index": {
+			got:  report.RuleFailure("all", wrong),
+			want: []report.Message{{Attribute: []any{"targets"}, Summary: "Target all: cannot tell its clusters", Detail: "It is wrong.\n\n" + notBegun}},
+		},
+		"rules without clusters": {
+			got: report.UnmatchedRules("all", []int{0, 2}, []string{"a", "b"}),
+			want: []report.Message{
+				{Severity: report.Warning, Attribute: []any{"targets", 0}, Summary: "Target all: rule 1 matches no cluster", Detail: "The provider's clusters are: a, b."},
+				{Severity: report.Warning, Attribute: []any{"targets", 2}, Summary: "Target all: rule 3 matches no cluster", Detail: "The provider's clusters are: a, b."},
+			},
+		},
+		"one failure for each cause": {
+			got: report.PlanFailures("all", failed),
+			want: []report.Message{
+				{Summary: "Target all: cannot plan a/web, b/web", Detail: "Deployments: a/web, b/web\n\nIt is wrong.\n\n" + notBegun + " Correct the bundle and plan again."},
+				{Summary: "Target all: cannot plan a/db", Detail: "Deployments: a/db\n\nNo chart.\n\n" + notBegun + " Correct the bundle and plan again."},
+			},
+		},
+		"data source": {
+			got:  report.RenderFailures(failed[2:]),
+			want: []report.Message{{Summary: "Cannot render a/db", Detail: "Deployments: a/db\n\nCause: no chart"}},
+		},
+		"write-only input": {
+			got: report.InvalidWriteOnly("all", errors.Join(&target.WriteOnlyError{Attribute: "values_wo", Bundle: "web", Err: wrong}, wrong)),
+			want: []report.Message{
+				{Attribute: []any{"values_wo"}, Summary: "Target all: invalid write-only input", Detail: "Bundle web: values_wo: it is wrong.\n\n" + notBegun},
+				{Summary: "Target all: invalid write-only input", Detail: "It is wrong.\n\n" + notBegun},
+			},
+		},
+		"within the limit": {got: report.Exceeded("all", nil, 2)},
+		"nothing left": {
+			got: report.Exceeded("all", &deploy.EmptyError{Before: 3}, 3),
+			want: []report.Message{{
+				Attribute: []any{"targets"}, Summary: "Target all: nothing would be left",
+				Detail: "No cluster is matched or there are no bundles, so all 3 deployments would be removed. Set allow_empty = true if that is meant.",
+			}},
+		},
+		"too many removals": {
+			got: report.Exceeded("all", &deploy.TooManyRemovalsError{Max: "10%", Removals: 2, Limit: 1, Before: 10}, 2),
+			want: []report.Message{{
+				Attribute: []any{"max_removals"}, Summary: "Target all: 2 deployments would be removed",
+				Detail: "max_removals = \"10%\" allows 1 of 10. " + notBegun + " Raise it for this change if that is meant.",
+			}},
+		},
+		"no number": {
+			got: report.Exceeded("all", &deploy.RemovalLimitError{Max: "x"}, 2),
+			want: []report.Message{{
+				Attribute: []any{"max_removals"}, Summary: "Invalid number of removals",
+				Detail: "\"x\" is neither a number of deployments nor a percentage from 0% to 100%.",
+			}},
+		},
+		"nothing held": {got: report.Held("all", nil)},
+		"held": {
+			got: report.Held("all", failed),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: deployments are held",
+				Detail: "  - a/web, b/web: it is wrong\n  - a/db: no chart\n\nThey are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.",
+			}},
+		},
+		"unconnected": {
+			got: report.Unconnected(map[string]error{"b": wrong, "a": errors.New("no host")}),
+			want: []report.Message{
+				{Summary: "Cannot connect to cluster a", Detail: "No host.\n\n" + notBegun + " Correct the entry a in the provider's clusters."},
+				{Summary: "Cannot connect to cluster b", Detail: "It is wrong.\n\n" + notBegun + " Correct the entry b in the provider's clusters."},
+			},
+		},
+		"entry removed": {
+			got: report.MissingClusters("all", []string{"a"}, deploy.MissingIsError),
+			want: []report.Message{{
+				Attribute: []any{"targets"}, Summary: "Target all: cluster a is gone from the provider's clusters",
+				Detail: "It still has deployments of this target, and its connection needs a secret that is not kept, so they cannot be removed. Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.",
+			}},
+		},
+		"entry removed and forgotten": {
+			got: report.MissingClusters("all", []string{"a"}, deploy.ForgetMissing),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: deployments on cluster a are forgotten",
+				Detail: "The provider's clusters no longer hold it and on_missing is \"forget\": the deployments leave the state and stay on the cluster.",
+			}},
+		},
+		"entry removed, policy unknown": {got: report.MissingClusters("all", []string{"a"}, deploy.OnMissingUnknown)},
+		"same cluster twice": {
+			got: report.SameClusters("all", [][]string{{"a", "b"}}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: several entries of clusters lead to one cluster",
+				Detail: "Their namespace kube-system has one UID:\n  - a, b\n\nA release has one name on a cluster, so these entries overwrite what each other deploys under that name. Keep one entry of them, unless they deploy different bundles.",
+			}},
+		},
+		"unobserved": {
+			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: wrong}, {Cluster: "b", Err: wrong}}, false),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: cannot look at a, b",
+				Detail: "Clusters: a, b\n\nCause: it is wrong\n\nWhat is known of the deployments there is kept; nothing is taken as removed. " +
+					"A change that is planned there fails if this is still so when it is applied; all others are carried out.",
+			}},
+		},
+		"unobserved is an error": {
+			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: wrong}}, true),
+			want: []report.Message{{
+				Summary: "Target all: cannot look at a",
+				Detail:  "Clusters: a\n\nCause: it is wrong\n\nThe provider's on_unreachable is \"error\". Correct the cause and apply again: only what failed is tried again.",
+			}},
+		},
+		"values that are not there": {
+			got: report.MissingValues("all", map[string][]string{"Secret ns/b": {"a/web"}, "ConfigMap ns/a": {"a/web", "b/web"}}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: values are missing on clusters",
+				Detail: "helm.valuesFrom names objects that do not exist:\n  - ConfigMap ns/a: a/web, b/web\n  - Secret ns/b: a/web\n\n" +
+					"These deployments will fail unless the objects exist by then. Create them, or have the target wait with depends_on for what creates them.",
+			}},
+		},
+		"moves": {
+			got: report.Moves("all", map[string]release.Moves{"a": {Leaving: map[string]map[string]string{"old": {"ConfigMap ns/x": "new"}}}, "b": {Leaving: map[string]map[string]string{"old": {"ConfigMap ns/x": "new"}}}}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: objects move from one bundle to another",
+				Detail: "  - ConfigMap ns/x moves from bundle old to bundle new: on a, b\n\nThey stay on their clusters. The release of the one bundle takes them over, and that of the other one leaves them.",
+			}},
+		},
+		"objects unknown": {
+			got: report.UnknownObjects("all", causes("it uses lookup", "a/web", "b/web")),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: objects are known only after the apply",
+				Detail: "What these charts give is decided only then:\n  - a/web, b/web: it uses lookup\n\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.",
+			}},
+		},
+		"not compared": {
+			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not answer", "a/web")}),
+			want: []report.Message{{Severity: report.Warning, Summary: "Target all: what changes in rendered objects", Detail: "Not compared: a/web: it does not answer."}},
+		},
+		"no definitions": {got: report.Definitions("all", deploy.DefinitionReport{})},
+		"replaced": {
+			got: report.Replaced("all", 2),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all is replaced: 2 releases stay for its replacement",
+				Detail: "They are adopted when it is created. If it cannot be created, import the target by its name: until then no state knows these releases.",
+			}},
+		},
+		"orphans": {
+			got: report.Orphans("all", []deploy.Orphan{{Cluster: "b", Release: "web", Namespace: "ns"}, {Cluster: "a", Release: "web", Namespace: "ns", Objects: []string{"Pod ns/x"}}}, nil),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: releases with its id are not in its state",
+				Detail: "  - a: release web in namespace ns (Pod ns/x)\n  - b: release web in namespace ns (its record cannot be read)\n\n" +
+					"An apply that was killed can have made them, or somebody who may create Secrets there. They are not removed: only releases in the state are. " +
+					"Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, or deploy its bundle with this target once more and then take the bundle out.",
+			}},
+		},
+		"refused, perhaps": {
+			got: report.Ownership("all", true, deploy.OwnershipReport{Refused: []string{"a/web: release web"}}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: may be refused what belongs to others",
+				Detail: "  - a/web: release web\n\nThese deployments will fail, and what is there stays as it is. Unless take_ownership, which is not known yet, turns out to be true: then they are taken over.",
+			}},
+		},
+		"conflicts": {
+			got: report.Conflicts("all", []deploy.Conflict{{Release: "ns/web", Target: "other", Theirs: "a/www", Ours: "a/web"}, {Release: "ns/db", Target: "other", Theirs: "a/db", Ours: "a/db"}}),
+			want: []report.Message{{
+				Summary: "Targets other and all want the same releases",
+				Detail: "  - a/web: release ns/web, which is a/www there\n  - a/db: release ns/db\n\n" +
+					"A release has one owner. Take the bundle or the cluster out of one of the targets, or give the releases different names.\n\n" + notBegun,
+			}},
+		},
+		"two bundles of one name": {
+			got: report.UnreadBundles("Target all", &source.SameNameError{Bundle: "web", Index: 1}),
+			want: []report.Message{{
+				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles are called web",
+				Detail: "A cluster can hold only one release of that name. Rename one of them.",
+			}},
+		},
+		"unreadable bundle": {
+			got:  report.UnreadBundles("Target all", &source.UnreadableError{Bundle: "web", Err: wrong}),
+			want: []report.Message{{Attribute: []any{"bundles"}, Summary: "Target all: cannot read bundle web", Detail: "It is wrong.\n\n" + readsOnly}},
+		},
+		"setting": {
+			got:  report.InvalidSetting("registries", "Invalid registries", wrong),
+			want: []report.Message{{Attribute: []any{"registries"}, Summary: "Invalid registries", Detail: "It is wrong."}},
+		},
+		"key for sops": {
+			got:  report.InvalidSOPSKey("age_keys", 1, wrong),
+			want: []report.Message{{Attribute: []any{"sops", "age_keys", 1}, Summary: "Invalid key for sops", Detail: "It is wrong."}},
+		},
+		"cluster that is null": {
+			got: report.NullCluster("a"),
+			want: []report.Message{{
+				Attribute: []any{"clusters", report.MapKey("a")}, Summary: "Cluster a is null",
+				Detail: "Nothing says how to reach it. Leave its key out, for example by an \"if\" in the expression that makes the map.",
+			}},
+		},
+		"values of a cluster": {
+			got: report.InvalidTemplateValues("a", wrong),
+			want: []report.Message{{
+				Attribute: []any{"clusters", report.MapKey("a"), "template_values"}, Summary: "Invalid template values of cluster a",
+				Detail: "They must be a map written as YAML or JSON: it is wrong",
+			}},
+		},
+		"everything to render is known": {got: report.RenderUnknown("")},
+		"unknown to render": {
+			got: report.RenderUnknown("the bundle web"),
+			want: []report.Message{{
+				Summary: "Cannot render what is not known yet",
+				Detail:  "This is not known: the bundle web. Or let the data source depend, with depends_on, on the resources that this comes from; then it is read while applying.",
+			}},
+		},
+		"nothing unknown for an import": {got: report.ImportUnknown("all", nil)},
+		"imported": {
+			got: report.Imported("all", []string{"a/db", "a/web"}, []string{"a/db"}),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: 2 releases are imported",
+				Detail: "They carry the owner and the name of this target: a/db, a/web.\n\n" +
+					"If another state still has them, take the target out of it with a removed block or terraform state rm. Destroyed there, it would take these releases along.\n\n" +
+					"Hooks in their records are not run, and no rollback uses them, until an apply has written the release.\n\n" +
+					"Several targets of this name made them. These are of another one than the rest: a/db.",
+			}},
+		},
+		"private state that can be read": {got: report.UnreadablePrivateState(nil)},
+		"private state that is damaged": {
+			got: report.UnreadablePrivateState(&state.DamagedError{}),
+			want: []report.Message{{
+				Summary: "Cannot read the private state of the target",
+				Detail:  "The private state is damaged.\n\n" + notBegun + " Restore the state from a backup, or remove the target from the state with `terraform state rm` and import it by its name.",
+			}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Errors of bundles stand at the attribute that has to be corrected.
+func TestBundleMessages(t *testing.T) {
+	t.Parallel()
+	repo := report.BundleSource{Name: "apps", Attribute: "repo", ReadsPaths: true}
+	tests := map[string]struct {
+		of      report.BundleSource
+		planned source.Planned
+		err     error
+		hint    string
+		want    []report.Message
+	}{
+		"nothing": {of: repo},
+		"any error": {of: repo, err: errors.New("no route"), hint: "Look.", want: []report.Message{
+			{Attribute: []any{"repo"}, Summary: "Cannot make bundles of apps", Detail: "No route.\n\n" + readsOnly + " Look."},
+		}},
+		"no bundle": {of: repo, err: &bundle.NoMatchError{}, want: []report.Message{
+			{Attribute: []any{"paths"}, Summary: "Cannot make bundles of apps", Detail: report.Sentence(&bundle.NoMatchError{}) + "\n\n" + readsOnly},
+		}},
+		"wrong file of one bundle": {of: report.BundleSource{Name: "web", Attribute: "directory"}, err: &fleetyaml.Error{}, want: []report.Message{
+			{Attribute: []any{"directory"}, Summary: "Cannot make bundles of web", Detail: report.Sentence(&fleetyaml.Error{}) + "\n\n" + readsOnly + " Correct the file and plan again."},
+		}},
+		"several": {
+			of:  repo,
+			err: errors.Join(&source.ElementError{Bundle: "web", Problem: source.ChangedSincePlan}, &source.ElementError{Bundle: "db", Problem: source.UnreadableChart, Err: errors.New("gone")}),
+			want: []report.Message{
+				{Summary: "The source of apps changed since it was planned", Detail: "Bundle web is not what was planned. No cluster was touched for it. Plan and apply again."},
+				{Summary: "Cannot read the chart of bundle db", Detail: "Gone."},
+			},
+		},
+		"held": {of: repo, planned: source.Planned{Broken: []error{errors.New("no chart"), errors.New("no file")}}, want: []report.Message{{
+			Severity: report.Warning, Summary: "GitRepo apps: bundles are held",
+			Detail: "  - no chart\n  - no file\n\nThese bundles stay as they are, and new ones are left out. No bundle is removed until all of them can be made.",
+		}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := test.of.Planned(test.planned, test.err, func(error) string { return test.hint })
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

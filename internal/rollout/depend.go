@@ -1,0 +1,275 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// Outside is a dependency on a bundle that is not among the steps on its cluster. A
+// release of the same owner can be it.
+type Outside struct {
+	Bundle string
+	// AcceptedStates are those in which it lets its dependants begin.
+	AcceptedStates []string
+}
+
+// Accepts says whether a dependant can begin.
+func (o Outside) Accepts(state string) bool { return slices.Contains(o.AcceptedStates, state) }
+
+// need is one entry of dependsOn on one cluster. All of its steps count.
+type need struct {
+	steps    []int
+	accepted []string
+}
+
+// dependencies is what the steps wait for, each list by step.
+type dependencies struct {
+	needs      [][]need
+	outside    [][]Outside
+	dependants [][]int
+	// faults are the steps whose dependencies can never be met.
+	faults map[int]error
+}
+
+// resolve finds the steps that dependsOn means, on each cluster by itself (Fleet's
+// internal/cmd/agent/deployer/deployer.go).
+func resolve(steps []Step) dependencies {
+	found := dependencies{
+		needs: make([][]need, len(steps)), outside: make([][]Outside, len(steps)), dependants: make([][]int, len(steps)),
+		faults: map[int]error{},
+	}
+	onCluster := map[string][]int{}
+	for i, step := range steps {
+		onCluster[step.Deployment.Cluster] = append(onCluster[step.Deployment.Cluster], i)
+	}
+	compiled := map[*fleetyaml.Selector]labels.Selector{}
+	for i, step := range steps {
+		for _, entry := range step.Deployment.Bundle.Definition.DependsOn {
+			matches, err := matching(entry, compiled)
+			if err != nil {
+				found.faults[i] = err
+				continue
+			}
+			neighbours := onCluster[step.Deployment.Cluster]
+			met := slices.DeleteFunc(slices.Clone(neighbours), func(j int) bool { return !matches(steps[j]) })
+			accepted := entry.AcceptedStates
+			if len(accepted) == 0 {
+				accepted = []string{ready}
+			}
+			switch {
+			case len(met) > 0:
+				found.needs[i] = append(found.needs[i], need{steps: met, accepted: accepted})
+			case entry.Selector == nil:
+				found.outside[i] = append(found.outside[i], Outside{Bundle: entry.Name, AcceptedStates: accepted})
+			case step.Change:
+				found.faults[i] = &UnmetSelectorError{Bundle: entry.Name, Selector: selectorText(compiled[entry.Selector])}
+			}
+		}
+	}
+	for i, needs := range found.needs {
+		for _, need := range needs {
+			for _, j := range need.steps {
+				found.dependants[j] = append(found.dependants[j], i)
+			}
+		}
+	}
+	found.refuseCycles(steps)
+	return found
+}
+
+// matching answers what says whether a step is meant by an entry.
+func matching(entry fleetyaml.Dependency, compiled map[*fleetyaml.Selector]labels.Selector) (func(Step) bool, error) {
+	named := func(step Step) bool { return entry.Name == "" || step.Deployment.Bundle.Name == entry.Name }
+	if entry.Selector == nil {
+		return named, nil
+	}
+	selector, ok := compiled[entry.Selector]
+	if !ok {
+		var err error
+		if selector, err = entry.Selector.Compile(); err != nil {
+			return nil, fmt.Errorf("selector of dependsOn: %w", err)
+		}
+		compiled[entry.Selector] = selector
+	}
+	return func(step Step) bool {
+		return named(step) && selector.Matches(labelsOf{step.Deployment.Bundle})
+	}, nil
+}
+
+// labelsOf are the labels of a bundle, and its name as Fleet adds it.
+type labelsOf struct{ *bundle.Bundle }
+
+func (l labelsOf) Has(label string) bool {
+	_, ok := l.Lookup(label)
+	return ok
+}
+
+func (l labelsOf) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}
+
+func (l labelsOf) Lookup(label string) (string, bool) {
+	if label == wellknown.BundleName {
+		return l.Name, true
+	}
+	value, ok := l.Definition.Labels[label]
+	return value, ok
+}
+
+func selectorText(selector labels.Selector) string { return cmp.Or(selector.String(), "{}") }
+
+// refuseCycles finds steps that wait for themselves.
+func (d *dependencies) refuseCycles(steps []Step) {
+	const (
+		unseen = iota
+		open
+		closed
+	)
+	seen := make([]int, len(steps))
+	var trail []int
+	var follow func(i int)
+	follow = func(i int) {
+		seen[i] = open
+		trail = append(trail, i)
+		for _, need := range d.needs[i] {
+			for _, j := range need.steps {
+				switch seen[j] {
+				case unseen:
+					follow(j)
+				case open:
+					d.refuse(trail[slices.Index(trail, j):], steps)
+				}
+			}
+		}
+		trail = trail[:len(trail)-1]
+		seen[i] = closed
+	}
+	for i := range steps {
+		if seen[i] == unseen && len(d.needs[i]) > 0 {
+			follow(i)
+		}
+	}
+}
+
+func (d *dependencies) refuse(cycle []int, steps []Step) {
+	names := make([]string, len(cycle))
+	for i, step := range cycle {
+		names[i] = steps[step].Deployment.Bundle.Name
+	}
+	// It starts with the least name, so that it reads alike on all clusters.
+	first := slices.Index(names, slices.Min(names))
+	err := &CycleError{Bundles: slices.Concat(names[first:], names[:first])}
+	for _, step := range cycle {
+		if d.faults[step] == nil {
+			d.faults[step] = err
+		}
+	}
+}
+
+// names says for each bundle which other bundles of the steps it waits for, sorted.
+// Bundles that wait for none are left out.
+func (d *dependencies) names(steps []Step) map[string][]string {
+	names := map[string][]string{}
+	for i, needs := range d.needs {
+		bundle := steps[i].Deployment.Bundle.Name
+		for _, need := range needs {
+			for _, j := range need.steps {
+				names[bundle] = append(names[bundle], steps[j].Deployment.Bundle.Name)
+			}
+		}
+	}
+	for bundle, list := range names {
+		slices.Sort(list)
+		names[bundle] = slices.Compact(list)
+	}
+	return names
+}
+
+// BeforeRemoval says for each bundle to be removed which others of them have to go
+// first: those that depend on it. needs are the bundles that each bundle depends on;
+// it can be put together from several applies, and where it goes in a circle, it is
+// cut open.
+func BeforeRemoval(bundles []string, needs map[string][]string) map[string][]string {
+	leaving := map[string]bool{}
+	for _, bundle := range bundles {
+		leaving[bundle] = true
+	}
+	position := map[string]int{} // Dependencies come before their dependants.
+	seen := map[string]bool{}
+	var follow func(bundle string)
+	follow = func(bundle string) {
+		if seen[bundle] {
+			return
+		}
+		seen[bundle] = true
+		for _, other := range needs[bundle] {
+			follow(other)
+		}
+		position[bundle] = len(position)
+	}
+	for _, bundle := range slices.Sorted(slices.Values(bundles)) {
+		follow(bundle)
+	}
+	first := map[string][]string{}
+	for _, dependant := range bundles {
+		for _, bundle := range needs[dependant] {
+			if leaving[bundle] && position[bundle] < position[dependant] {
+				first[bundle] = append(first[bundle], dependant)
+			}
+		}
+	}
+	return first
+}
+
+// CycleError says that bundles wait for each other.
+type CycleError struct {
+	// Bundles each depend on the next, and the last on the first.
+	Bundles []string
+}
+
+func (e *CycleError) Error() string {
+	if len(e.Bundles) == 1 {
+		return fmt.Sprintf("bundle %s depends on itself", e.Bundles[0])
+	}
+	return fmt.Sprintf("bundles depend on each other in a circle: %s, %s", strings.Join(e.Bundles, ", which depends on "), "which depends on "+e.Bundles[0])
+}
+
+// UnmetSelectorError says that a selector of dependsOn matches no bundle that the
+// target deploys to the cluster. Labels of bundles are known only within a target.
+type UnmetSelectorError struct {
+	// Bundle is the name that was asked for besides, "" for any.
+	Bundle   string
+	Selector string
+}
+
+func (e *UnmetSelectorError) Error() string {
+	who := "no bundle"
+	if e.Bundle != "" {
+		who = "no bundle " + e.Bundle
+	}
+	return fmt.Sprintf("dependsOn is met by %s: none that this target deploys to the cluster has labels that match %s", who, e.Selector)
+}
+
+// MissingDependencyError says that a cluster does not get what a bundle depends on.
+type MissingDependencyError struct {
+	Bundle string
+	// Meant is the bundle that was probably meant, "" if none comes close.
+	Meant string
+}
+
+func (e *MissingDependencyError) Error() string {
+	text := fmt.Sprintf("it depends on bundle %s, which the cluster neither gets from this target nor has as a release of the same owner", e.Bundle)
+	if e.Meant != "" {
+		text += fmt.Sprintf("; did you mean %s?", e.Meant)
+	}
+	return text
+}

@@ -1,0 +1,160 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// States that the order itself has to know; the status package words them all.
+const (
+	ready     = "Ready"
+	notReady  = "NotReady"
+	modified  = "Modified"
+	outOfSync = "OutOfSync"
+	pending   = "Pending"
+)
+
+// phase is how far a step has come.
+type phase int
+
+const (
+	// settled steps have nothing left to do.
+	settled phase = iota
+	waiting
+	running
+)
+
+// progress is how far the steps of an order have come, and what they wait for.
+type progress struct {
+	dependencies
+
+	steps []Step
+	// phases and states are those of the steps now. outdated steps are not as wanted.
+	phases   []phase
+	states   []string
+	outdated []bool
+	held     map[int]error
+}
+
+func newProgress(steps []Step) *progress {
+	p := &progress{
+		dependencies: resolve(steps), steps: steps,
+		phases: make([]phase, len(steps)), states: make([]string, len(steps)), outdated: make([]bool, len(steps)),
+		held: map[int]error{},
+	}
+	for i, step := range steps {
+		p.states[i], p.outdated[i] = step.State, step.Change
+		if step.Change {
+			p.phases[i] = waiting
+		}
+	}
+	return p
+}
+
+// settle ends a step in a state.
+func (p *progress) settle(i int, state string) {
+	p.phases[i], p.states[i] = settled, state
+	if state == ready || state == notReady {
+		p.outdated[i] = false
+	}
+}
+
+func (p *progress) hold(i int, err error) {
+	p.phases[i], p.held[i] = settled, err
+}
+
+// isNeededReady says whether a change waits for step i to get ready.
+func (p *progress) isNeededReady(i int) bool {
+	return slices.ContainsFunc(p.dependants[i], func(j int) bool {
+		return p.phases[j] == waiting && slices.ContainsFunc(p.needs[j], func(n need) bool {
+			return slices.Contains(n.steps, i) && !slices.Contains(n.accepted, notReady)
+		})
+	})
+}
+
+// unmet says whether a step has to wait for others, or why it waits in vain.
+func (p *progress) unmet(i int) (wait bool, err error) {
+	for _, need := range p.needs[i] {
+		for _, j := range need.steps {
+			if p.phases[j] != settled {
+				wait = true
+				continue
+			}
+			if !slices.Contains(need.accepted, p.stateFor(j)) {
+				return false, &HeldError{Reason: fmt.Sprintf("it depends on bundle %s, which is %s", p.steps[j].Deployment.Bundle.Name, p.describe(j))}
+			}
+		}
+	}
+	return wait, nil
+}
+
+// stateFor is the state of a settled step as its dependants see it (Fleet's
+// internal/cmd/controller/summary/summary.go).
+func (p *progress) stateFor(i int) string {
+	if p.held[i] == nil || (p.states[i] != ready && p.states[i] != "") {
+		return p.states[i]
+	}
+	if p.states[i] == "" {
+		return pending
+	}
+	return outOfSync
+}
+
+func (p *progress) describe(i int) string {
+	if p.held[i] != nil {
+		return "held itself"
+	}
+	return p.stateFor(i)
+}
+
+// isUnavailable says whether a step cannot serve now. One that is not there and was
+// not begun does not count, and neither does one that somebody modified and that is to
+// stay so.
+func (p *progress) isUnavailable(i int) bool {
+	if p.phases[i] == running && p.outdated[i] {
+		return true
+	}
+	switch p.states[i] {
+	case "", ready:
+		return false
+	case modified:
+		return p.outdated[i]
+	}
+	return true
+}
+
+// isBehind is stricter: what is not as wanted counts, too.
+func (p *progress) isBehind(i int) bool { return p.outdated[i] || p.isUnavailable(i) }
+
+// clusters names the clusters of some steps as the beginning of a sentence: "a and 3
+// others are".
+func (p *progress) clusters(steps []int, counts func(int) bool) string {
+	var names []string
+	for _, i := range steps {
+		if counts(i) {
+			names = append(names, p.steps[i].Deployment.Cluster)
+		}
+	}
+	const shown = 5
+	switch {
+	case len(names) == 0:
+		return "no cluster is"
+	case len(names) == 1:
+		return "cluster " + names[0] + " is"
+	case len(names) > shown:
+		return fmt.Sprintf("clusters %s and %d others are", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return "clusters " + strings.Join(names, ", ") + " are"
+}
+
+// count says for how many of some steps a condition holds.
+func count(steps []int, counts func(int) bool) int {
+	n := 0
+	for _, i := range steps {
+		if counts(i) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Outlook is what an order comes to when every step succeeds.
+type Outlook struct {
+	// Held is why steps that are not as wanted are not begun.
+	Held map[int]error
+	// Text says in words what is begun after what.
+	Text string
+}
+
+// errStuck is for a circle that goes over several clusters: rollout strategies want
+// one order of clusters, and dependencies another.
+var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; let the rollout strategies of these bundles go over the clusters in the same order")
+
+// Foresee carries the order out in thought. Steps that would wait for ever become
+// faults.
+func Foresee(order *Order) Outlook {
+	var stages []string
+	for {
+		begin, _ := order.Next()
+		if len(begin) == 0 {
+			break
+		}
+		if text := stageText(order, begin); text != "" {
+			stages = append(stages, text)
+		}
+		for _, i := range begin {
+			order.Settle(i, ready)
+		}
+	}
+	for i, phase := range order.at.phases {
+		if phase != settled {
+			order.at.faults[i] = errStuck
+			order.at.hold(i, errStuck)
+		}
+	}
+	stages = numbered(stages)
+	if text := heldText(order.at); text != "" {
+		stages = append(stages, "Held: "+text)
+	}
+	return Outlook{Held: order.at.held, Text: strings.Join(stages, "\n")}
+}
+
+// numbered gives stages their numbers. Of very many, as one cluster after the other
+// makes them, only the first ones and the last are told.
+func numbered(stages []string) []string {
+	const most = 30
+	lines := make([]string, 0, most)
+	for i, text := range stages {
+		switch {
+		case len(stages) <= most || i < most-2 || i == len(stages)-1:
+			lines = append(lines, fmt.Sprintf("%d. %s", i+1, text))
+		case i == most-2:
+			lines = append(lines, fmt.Sprintf("%d to %d: one after the other, likewise", i+1, len(stages)-1))
+		}
+	}
+	return lines
+}
+
+// stageText words steps that are begun together: "web on a, b (partition canary)".
+func stageText(o *Order, begin []int) string {
+	return listText(o.at.steps, begin, func(i int) string {
+		if r := o.rollouts[i]; r != nil {
+			if p := r.partitionOf(i); p != nil {
+				return " (partition " + p.name + ")"
+			}
+		}
+		return ""
+	})
+}
+
+func heldText(at *progress) string {
+	var held []int
+	for i := range at.steps {
+		if at.held[i] != nil {
+			held = append(held, i)
+		}
+	}
+	return listText(at.steps, held, func(int) string { return "" })
+}
+
+// listText puts the steps of each bundle with the same remark together.
+func listText(steps []Step, listed []int, remark func(int) string) string {
+	type group struct{ bundle, remark string }
+	clusters := map[group][]string{}
+	var groups []group
+	for _, i := range listed {
+		if !steps[i].Change {
+			continue
+		}
+		g := group{steps[i].Deployment.Bundle.Name, remark(i)}
+		if clusters[g] == nil {
+			groups = append(groups, g)
+		}
+		clusters[g] = append(clusters[g], steps[i].Deployment.Cluster)
+	}
+	slices.SortFunc(groups, func(a, b group) int { return strings.Compare(a.bundle+" "+a.remark, b.bundle+" "+b.remark) })
+	words := make([]string, len(groups))
+	for k, g := range groups {
+		words[k] = g.bundle + " on " + clustersText(clusters[g]) + g.remark
+	}
+	return strings.Join(words, "; ")
+}
+
+func clustersText(clusters []string) string {
+	names := slices.Sorted(slices.Values(clusters))
+	const shown = 5
+	if len(names) > shown {
+		return fmt.Sprintf("%d clusters, %s to %s", len(names), names[0], names[len(names)-1])
+	}
+	return strings.Join(names, ", ")
+}
+
+// RemovedText words what is removed, given the clusters of each bundle:
+// "Removed: web on a, b".
+func RemovedText(clusters map[string][]string) string {
+	words := make([]string, 0, len(clusters))
+	for _, bundle := range slices.Sorted(maps.Keys(clusters)) {
+		words = append(words, bundle+" on "+clustersText(clusters[bundle]))
+	}
+	return "Removed: " + strings.Join(words, "; ")
+}

@@ -1,0 +1,65 @@
+package sandboxed
+
+import (
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// processDependencies takes subcharts that are not enabled out of a chart and imports values, as
+// Helm does. Helm reports a value that is no map where a subchart reads its values from as a
+// mistake of the chart and does not say where it is.
+func processDependencies(d target.Deployment, loaded *chart.Chart, values chartutil.Values) error {
+	err := chartutil.ProcessDependenciesWithMerge(loaded, values)
+	if err == nil {
+		return nil
+	}
+	if mistake := subchartMistake(loaded, values, ""); mistake != nil {
+		return &render.SchemaError{Bundle: d.Bundle.Name, Err: mistake}
+	}
+	return &render.ChartError{Bundle: d.Bundle.Name, Err: err}
+}
+
+// subchartMistake finds the values of a subchart that are no map. place is where values are.
+func subchartMistake(c *chart.Chart, values map[string]any, place string) error {
+	for _, child := range c.Dependencies() {
+		found, given := values[child.Name()]
+		own, known := c.Values[child.Name()]
+		switch {
+		case given && found == nil && known && place == "": // null takes away what the chart says.
+			continue
+		case !given && !known:
+			continue
+		case !given:
+			found = own
+		}
+		at := place + child.Name()
+		below, isMap := found.(map[string]any)
+		if !isMap {
+			return fmt.Errorf("%s is %s, and the subchart %s reads its values from there; give it a map, such as {}, or leave it out", at, kindOf(found), child.Name())
+		}
+		if err := subchartMistake(child, below, at+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kindOf names what a value is. The value itself can be secret.
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	}
+	return "a number"
+}

@@ -1,0 +1,75 @@
+package sandboxed
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// uniqueness finds objects that a bundle has twice. Helm would create the first one and fail at
+// the second one. What is only shown may have them, as with Fleet.
+type uniqueness struct {
+	namespace string
+	forced    bool
+	places    map[string]string  // diff.Object.Key -> where it is
+	found     *render.TwiceError // The first one, or nil.
+}
+
+func newUniqueness(d target.Deployment) *uniqueness {
+	return &uniqueness{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}}
+}
+
+// add adds the objects of one document. Hooks may be there twice: Helm makes one after the other.
+func (u *uniqueness) add(objects []*unstructured.Unstructured, place string) {
+	for _, document := range objects {
+		if _, isHook := manifest.Annotations(document)[wellknown.Hook]; isHook {
+			continue
+		}
+		for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
+			identity := u.identify(object)
+			first, twice := u.places[identity.Key()]
+			switch {
+			case object.GetName() == "": // Each gets a name of its own.
+			case !twice:
+				u.places[identity.Key()] = place
+			case u.found == nil:
+				u.found = &render.TwiceError{Object: identity.Key(), Places: [2]string{first, place}}
+			}
+		}
+	}
+}
+
+// check returns an error if an object is there twice.
+func (u *uniqueness) check(d target.Deployment) error {
+	if u.found == nil {
+		return nil
+	}
+	return &render.ManifestError{Bundle: d.Bundle.Name, Err: u.found}
+}
+
+func (u *uniqueness) identify(object *unstructured.Unstructured) diff.Object {
+	identity := manifest.Identify(object, u.namespace)
+	if u.forced && identity.Namespace != "" {
+		identity.Namespace = u.namespace
+	}
+	return identity
+}
+
+// placeOf is where a document is, from the name of its template and its number in there, from 1.
+// Plain manifests are quoted by templates, see render.Loader.
+func placeOf(template string, number, count int) string {
+	if _, file, quoted := strings.Cut(template, "/templates/manifests/"); quoted {
+		template = strings.TrimSuffix(file, ".yaml")
+	}
+	if count == 1 {
+		return template
+	}
+	return fmt.Sprintf("%s (document %d)", template, number)
+}

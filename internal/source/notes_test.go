@@ -1,0 +1,37 @@
+package source_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// What a fleet.yaml is warned about, options in HCL are, too.
+func TestGenerateNotes(t *testing.T) {
+	t.Parallel()
+	spec := source.Spec{
+		Files: map[string]string{"a.yaml": "a: b\n"},
+		Definition: &source.Definition{Name: "web", Options: fleetyaml.Definition{
+			Options:         fleetyaml.Options{YAML: &fleetyaml.YAML{Overlays: []string{"gone"}}},
+			OverrideTargets: []fleetyaml.OverrideTarget{},
+		}},
+	}
+	generation, err := source.New(nil, nil, nil).Generate(t.Context(), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, note := range generation.Warnings {
+		got = append(got, note.String())
+	}
+	want := []string{
+		`overrideTargets is empty, so nothing limits where the bundle goes but its customizations; without any it goes to the cluster group "default"`,
+		`yaml.overlays names "gone", and there is no folder overlays/gone, so it does nothing`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,162 @@
+package state
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// ClusterCapabilities are those of clusters by name, nil if no deployment can depend on them.
+// Read finds them; planning and applying render charts with them, so that both give the same,
+// whatever becomes of a cluster in between.
+type ClusterCapabilities map[string]target.Capabilities
+
+// PackedCapabilities are ClusterCapabilities, compressed: those of one cluster take some ten
+// thousand bytes. They are unpacked only where they are needed.
+type PackedCapabilities []byte
+
+// storedCapabilities keep each different set once: most clusters of a fleet are alike.
+type storedCapabilities struct {
+	Sets []storedSet `json:"sets,omitempty"`
+	// Clusters are places in Sets by name.
+	Clusters map[string]int `json:"clusters,omitempty"`
+	// Asked reports that a deployment can depend on capabilities.
+	Asked bool `json:"asked"`
+}
+
+// storedSet is target.Capabilities, with kinds below their API versions.
+type storedSet struct {
+	Version string              `json:"version"`
+	Major   string              `json:"major"`
+	Minor   string              `json:"minor"`
+	APIs    map[string][]string `json:"apis"`
+}
+
+// Unpack returns what was packed. The error is a DamagedError.
+func (p PackedCapabilities) Unpack() (ClusterCapabilities, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	stored, err := p.decompressed()
+	if err != nil {
+		return nil, &DamagedError{Part: "capabilities"}
+	}
+	if !stored.Asked {
+		return nil, nil
+	}
+	sets := make([]target.Capabilities, len(stored.Sets))
+	for i, set := range stored.Sets {
+		sets[i] = set.capabilities()
+	}
+	known := ClusterCapabilities{}
+	for cluster, i := range stored.Clusters {
+		if i >= 0 && i < len(sets) {
+			known[cluster] = sets[i]
+		}
+	}
+	return known, nil
+}
+
+func (p PackedCapabilities) decompressed() (storedCapabilities, error) {
+	var stored storedCapabilities
+	reader, err := gzip.NewReader(bytes.NewReader(p))
+	if err != nil {
+		return stored, err
+	}
+	return stored, json.NewDecoder(reader).Decode(&stored)
+}
+
+// Repack returns now, packed. If it is what was unpacked from p, this is p: another version of
+// the compression is no change.
+func (p PackedCapabilities) Repack(unpacked, now ClusterCapabilities) (PackedCapabilities, error) {
+	if (unpacked == nil) == (now == nil) && maps.EqualFunc(unpacked, now, target.Capabilities.Equal) {
+		return p, nil
+	}
+	if now == nil {
+		return nil, nil
+	}
+	return now.pack()
+}
+
+func (c ClusterCapabilities) pack() (PackedCapabilities, error) {
+	stored := storedCapabilities{Asked: true, Clusters: map[string]int{}}
+	var kept []target.Capabilities
+	for _, cluster := range slices.Sorted(maps.Keys(c)) {
+		i := slices.IndexFunc(kept, c[cluster].Equal)
+		if i < 0 {
+			i = len(kept)
+			kept = append(kept, c[cluster])
+			stored.Sets = append(stored.Sets, storedSetOf(c[cluster]))
+		}
+		stored.Clusters[cluster] = i
+	}
+	plain, err := json.Marshal(stored)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the capabilities of clusters: %w", err)
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(plain); err != nil {
+		return nil, fmt.Errorf("compressing the capabilities of clusters: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("compressing the capabilities of clusters: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+func storedSetOf(c target.Capabilities) storedSet {
+	stored := storedSet{Version: c.Version, Major: c.Major, Minor: c.Minor, APIs: map[string][]string{}}
+	for _, api := range c.APIs { // Sorted: "apps/v1" comes before "apps/v1/Deployment".
+		if cut := strings.LastIndex(api, "/"); cut > 0 {
+			if kinds, isKind := stored.APIs[api[:cut]]; isKind {
+				stored.APIs[api[:cut]] = append(kinds, api[cut+1:])
+				continue
+			}
+		}
+		stored.APIs[api] = []string{}
+	}
+	return stored
+}
+
+func (s storedSet) capabilities() target.Capabilities {
+	c := target.Capabilities{Version: s.Version, Major: s.Major, Minor: s.Minor}
+	for version, kinds := range s.APIs {
+		c.APIs = append(c.APIs, version)
+		for _, kind := range kinds {
+			c.APIs = append(c.APIs, version+"/"+kind)
+		}
+	}
+	slices.Sort(c.APIs)
+	return c
+}
+
+// Pin sets what the charts of deployments are rendered with.
+func (c ClusterCapabilities) Pin(deployments []target.Deployment) {
+	for i, d := range deployments {
+		if known, ok := c[d.Cluster]; ok {
+			deployments[i].Capabilities = &known
+		}
+	}
+}
+
+// Merge returns the capabilities after clusters were asked. One that did not answer keeps its
+// capabilities, unless it cannot be asked: it may be another cluster then, or be gone.
+func (c ClusterCapabilities) Merge(found map[string]target.Capabilities, canBeAsked func(cluster string) bool) ClusterCapabilities {
+	merged := ClusterCapabilities{}
+	for cluster, before := range c {
+		if canBeAsked(cluster) {
+			merged[cluster] = before
+		}
+	}
+	for cluster, now := range found {
+		merged[cluster] = now.Completed(c[cluster])
+	}
+	return merged
+}

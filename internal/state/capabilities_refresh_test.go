@@ -1,0 +1,79 @@
+package state_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// A cluster that does not answer keeps what is known of it, one whose connection is
+// not known yet may be another one, and one that is removed is forgotten.
+func TestCapabilitiesOfClustersThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	old, recent := target.Capabilities{Version: "v1.30.1"}, target.Capabilities{Version: "v1.31.0"}
+	var asked []string
+	reader := state.CapabilityReader{
+		Clusters:   []string{"down", "fresh", "unmade", "up"},
+		CanBeAsked: func(cluster string) bool { return cluster != "unmade" && cluster != "gone" },
+		Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
+			asked = clusters
+			return map[string]target.Capabilities{"up": recent}
+		},
+	}
+	known := state.ClusterCapabilities{"up": old, "down": old, "unmade": old, "gone": old}
+	want := state.ClusterCapabilities{"up": recent, "down": old}
+	if diff := cmp.Diff(want, reader.Start(t.Context(), known)()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"down", "fresh", "up"}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	reader.Read = func(context.Context, []string) map[string]target.Capabilities { panic("nobody wants to know") }
+	if found := reader.Start(t.Context(), nil)(); found != nil {
+		t.Errorf("clusters were asked although nobody wants to know: %v", found)
+	}
+	if found := reader.Start(t.Context(), known)(); found == nil {
+		t.Error("a panic costs what is known")
+	}
+}
+
+// Only clusters that were written to are asked, and only if a deployment depends on them.
+func TestCapabilitiesAfterWrite(t *testing.T) {
+	t.Parallel()
+	recent := target.Capabilities{Version: "v1.31.0"}
+	tests := map[string]struct {
+		depends bool
+		err     error
+		want    state.ClusterCapabilities
+	}{
+		"depends":  {depends: true, want: state.ClusterCapabilities{"a": recent, "b": recent}},
+		"perhaps":  {err: errors.New("the chart cannot be read"), want: state.ClusterCapabilities{"a": recent, "b": recent}},
+		"does not": {},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reader := state.CapabilityReader{
+				CanBeAsked: func(string) bool { return true },
+				Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
+					found := map[string]target.Capabilities{}
+					for _, cluster := range clusters {
+						found[cluster] = recent
+					}
+					return found
+				},
+				DependsOnCluster: func(target.Deployment) (bool, error) { return test.depends, test.err },
+			}
+			written := []target.Deployment{deployed("b", "web"), deployed("a", "web"), deployed("b", "db")}
+			got := reader.AfterWrite(t.Context(), nil, written, written)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

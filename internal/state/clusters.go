@@ -1,0 +1,109 @@
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+// MergeUIDs returns the identities of clusters after a refresh, and the clusters, sorted, that
+// have another identity than before. One that did not answer keeps its identity.
+func MergeUIDs(known, found map[string]string) (merged map[string]string, replaced []string) {
+	merged = map[string]string{}
+	maps.Copy(merged, known)
+	for cluster, uid := range found {
+		if uid == "" {
+			continue
+		}
+		if before, ok := known[cluster]; ok && before != uid {
+			replaced = append(replaced, cluster)
+		}
+		merged[cluster] = uid
+	}
+	slices.Sort(replaced)
+	return merged, replaced
+}
+
+// ExpectedUIDs are the identities that clusters must have when they are written: as the
+// provider's configuration names them, as the last refresh found them, or as the records have
+// them.
+func ExpectedUIDs(records map[deploy.Key]deploy.Record, found, configured map[string]string) map[string]string {
+	expected := map[string]string{}
+	for key, record := range records {
+		expected[key.Cluster] = cmp.Or(expected[key.Cluster], record.Known.UID)
+	}
+	for cluster, uid := range found {
+		expected[cluster] = cmp.Or(uid, expected[cluster])
+	}
+	for cluster, uid := range configured {
+		expected[cluster] = cmp.Or(uid, expected[cluster])
+	}
+	return expected
+}
+
+// Entry is the provider's entry of a cluster.
+type Entry int
+
+// What the provider's configuration has of a cluster.
+const (
+	EntryRemoved Entry = iota
+	EntryUnknown
+	EntryKnown
+)
+
+// MergeConnections returns how the clusters of records are reached, given what the provider's
+// configuration has of each. A cluster whose entry is removed keeps its connection. One whose
+// connection is not known yet, or needs more than may be kept, has none.
+func MergeConnections(known map[string]kube.Stored, records map[deploy.Key]deploy.Record, entry func(cluster string) (Entry, kube.Connection)) map[string]kube.Stored {
+	merged := map[string]kube.Stored{}
+	done := map[string]bool{}
+	for key := range records {
+		if done[key.Cluster] {
+			continue
+		}
+		done[key.Cluster] = true
+		has, connection := entry(key.Cluster)
+		switch has {
+		case EntryRemoved:
+			if before, ok := known[key.Cluster]; ok {
+				merged[key.Cluster] = before
+			}
+		case EntryKnown:
+			if stored, ok := connection.Stored(); ok {
+				merged[key.Cluster] = stored
+			}
+		case EntryUnknown:
+		}
+	}
+	return merged
+}
+
+// decodeEarlierConnections reads the connections of an earlier version, which kept all fields.
+// A connection that needs more than may be kept is dropped.
+func (p *Private) decodeEarlierConnections(raw []byte) error {
+	p.Connections = nil
+	var stored map[string]kube.Stored
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return err
+	}
+	var whole map[string]kube.Connection
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return err
+	}
+	for cluster, connection := range whole {
+		allowed, ok := connection.Stored()
+		if !ok {
+			delete(stored, cluster)
+			continue
+		}
+		if stored[cluster].ExecCommand == "" { // Else it is a kube.Stored already, which names the command beside.
+			stored[cluster] = allowed
+		}
+	}
+	p.Connections = stored
+	return nil
+}

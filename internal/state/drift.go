@@ -1,0 +1,120 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// DriftState is what a refresh needs to judge live objects, as it is given no bundles: the
+// rules of each deployment, and the counts of its objects. Planning takes from there whether
+// drift has to be corrected. It has only deployments of which there is something to say: an
+// ordinary one, with all objects ready and no rules, takes no room.
+type DriftState struct {
+	// Rules are the different ones; many deployments share them.
+	Rules []release.Rules `json:"rules,omitempty"`
+	// Usual is how many objects a deployment of each bundle has, where the state does
+	// not show them.
+	Usual       map[string]int             `json:"usual,omitempty"`
+	Deployments map[string]DeploymentDrift `json:"deployments,omitempty"`
+}
+
+// DeploymentDrift is kept of one deployment.
+type DeploymentDrift struct {
+	// Rules is the place of its rules in the list, from 1; 0 is none.
+	Rules int `json:"rules,omitempty"`
+	// Counts are set unless every object of an ordinary deployment is ready.
+	Counts *status.Counts `json:"counts,omitempty"`
+	// Stored is what an earlier version kept here. It stands in Record now.
+	Stored map[string]string `json:"stored,omitempty"`
+}
+
+// HasStored reports whether an earlier version of the provider wrote Stored of a deployment.
+func (s DriftState) HasStored() bool {
+	for _, kept := range s.Deployments {
+		if len(kept.Stored) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// DriftStateOf keeps what there is to say of records, given whether the state shows their
+// objects.
+func DriftStateOf(records map[deploy.Key]deploy.Record, shown bool) DriftState {
+	var kept DriftState
+	keys := make([]deploy.Key, 0, len(records))
+	for key := range records {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b deploy.Key) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
+	})
+	if !shown {
+		kept.Usual = usual(keys, records)
+	}
+	for _, key := range keys {
+		record := records[key]
+		var made DeploymentDrift
+		if !record.Rules.IsZero() {
+			made.Rules = 1 + slices.IndexFunc(kept.Rules, record.Rules.Equal)
+			if made.Rules == 0 {
+				kept.Rules = append(kept.Rules, record.Rules)
+				made.Rules = len(kept.Rules)
+			}
+		}
+		if !shown {
+			record.Objects = nil
+		}
+		if record.Counts != kept.ordinary(key.Bundle, record) {
+			made.Counts = &record.Counts
+		}
+		if made.Rules == 0 && made.Counts == nil {
+			continue
+		}
+		if kept.Deployments == nil {
+			kept.Deployments = map[string]DeploymentDrift{}
+		}
+		kept.Deployments[key.String()] = made
+	}
+	return kept
+}
+
+// usual is how many objects the deployments of each bundle have, going by the first one
+// whose objects are all ready.
+func usual(keys []deploy.Key, records map[deploy.Key]deploy.Record) map[string]int {
+	found := map[string]int{}
+	for _, key := range keys {
+		counts := records[key].Counts
+		if _, known := found[key.Bundle]; !known && counts == (status.Counts{Ready: counts.Ready}) {
+			found[key.Bundle] = counts.Ready
+		}
+	}
+	return found
+}
+
+// ordinary are the counts of a deployment whose objects are all ready.
+func (s DriftState) ordinary(bundle string, record deploy.Record) status.Counts {
+	if usual, known := s.Usual[bundle]; known {
+		return status.Counts{Ready: usual}
+	}
+	return status.Counts{Ready: len(record.Objects)}
+}
+
+// On adds to the record of a deployment what is kept of it, by the key of the deployment.
+func (s DriftState) On(key string, record deploy.Record) deploy.Record {
+	kept := s.Deployments[key]
+	_, bundle, _ := strings.Cut(key, "/")
+	record.Counts, record.Stored = s.ordinary(bundle, record), kept.Stored
+	if kept.Counts != nil {
+		record.Counts = *kept.Counts
+	}
+	if kept.Rules > 0 && kept.Rules <= len(s.Rules) {
+		record.Rules = s.Rules[kept.Rules-1]
+	}
+	return record
+}

@@ -1,0 +1,188 @@
+// Package state says what a target keeps in Terraform's state and private state, as plain
+// values: how it is encoded, what earlier versions of the provider kept, and what of it
+// outlives a refresh or an apply.
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+// Key is the key of the one entry that a target has in private state.
+const Key = "state"
+
+// currentVersion is the version of the format. It grows when an earlier provider would read
+// the entry wrongly.
+const currentVersion = 1
+
+// Private is what a target keeps in private state. Private state is in no plan, and the
+// Delete of a tainted target is not given it: what a removal needs stands in Record.
+//
+//nolint:recvcheck // only the decoder changes one
+type Private struct {
+	Version int `json:"version"`
+	// ObjectVersions are the versions of the objects on clusters that values come from.
+	ObjectVersions ObjectVersions `json:"objects,omitempty"`
+	// ClusterUIDs are the identities of clusters when they were last observed.
+	ClusterUIDs map[string]string `json:"uids,omitempty"`
+	// Connections are how clusters with deployments are reached. A cluster whose entry is
+	// removed from the provider can be cleaned up in the same apply.
+	Connections  map[string]kube.Stored `json:"connections,omitempty"`
+	Capabilities PackedCapabilities     `json:"capabilities,omitempty"`
+	// Needs are the bundles that each bundle was deployed after. Bundles that are in no
+	// configuration any more are removed in reverse.
+	Needs      map[string][]string `json:"needs,omitempty"`
+	DriftState DriftState          `json:"drift,omitzero"`
+	// Orphans are releases of the target that its state does not know, as after an apply that
+	// was killed. A refresh finds them. Only a plan knows which of them are wanted.
+	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
+	Replacement ReplacementMarker `json:"replacement,omitzero"`
+
+	// Earlier reports that an earlier version of the provider stored something of this. It is
+	// stored anew even if nothing changed: what is not kept any more leaves private state so.
+	Earlier bool `json:"-"`
+}
+
+// DamagedError reports private state that cannot be read. It has nothing of the content,
+// which can hold addresses and names.
+type DamagedError struct {
+	// Part is the part that cannot be read, "" if nothing can.
+	Part string
+}
+
+func (e *DamagedError) Error() string {
+	if e.Part == "" {
+		return "the private state is damaged"
+	}
+	return fmt.Sprintf("the private state is damaged: %q cannot be read", e.Part)
+}
+
+// NewerError reports private state that a newer version of the provider wrote.
+type NewerError struct {
+	Version int
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer version of the provider wrote the private state: it has version %d of the format, and this provider reads up to %d", e.Version, currentVersion)
+}
+
+// Load reads private state, given what stands under a key, nil if nothing does. The error is
+// a DamagedError or a NewerError.
+//
+// Entries under the keys of earlier versions win over the same part of the current entry.
+// Changes removes them, so an earlier version wrote them later: a provider that was downgraded
+// and upgraded again.
+//
+// A newer version of the format is an error, as Terraform's own is for a newer schema of a
+// resource. To go on without the content would forget the order of removals and the
+// identities of clusters, and would overwrite what the newer provider still needs.
+func Load(get func(key string) []byte) (Private, error) {
+	var private Private
+	if raw := get(Key); len(raw) > 0 {
+		var parts map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &parts); err != nil {
+			return Private{}, &DamagedError{}
+		}
+		if err := json.Unmarshal(parts["version"], &private.Version); err != nil || private.Version < 1 {
+			return Private{}, &DamagedError{Part: "version"}
+		}
+		if private.Version > currentVersion {
+			return Private{}, &NewerError{Version: private.Version}
+		}
+		for _, part := range private.parts() {
+			raw, has := parts[part.name]
+			if !has {
+				continue
+			}
+			if err := part.decode(raw); err != nil {
+				return Private{}, &DamagedError{Part: part.name}
+			}
+		}
+	}
+	for _, part := range private.parts() {
+		raw := get(part.earlierKey)
+		if len(raw) == 0 {
+			continue
+		}
+		private.Earlier = true
+		if err := part.decodeEarlier(raw); err != nil {
+			return Private{}, &DamagedError{Part: part.name}
+		}
+	}
+	private.Version = currentVersion
+	return private, nil
+}
+
+// part is a part of Private.
+type part struct {
+	name string
+	// earlierKey is the key under which earlier versions of the provider had the part alone.
+	earlierKey string
+	// decode replaces the part, and decodeEarlier replaces it by what an earlier version stored.
+	decode, decodeEarlier func(raw []byte) error
+}
+
+func (p *Private) parts() []part {
+	connections := partOf("connections", "connections", &p.Connections)
+	connections.decodeEarlier = p.decodeEarlierConnections
+	return []part{
+		partOf("objects", "versions", &p.ObjectVersions),
+		partOf("uids", "clusters", &p.ClusterUIDs),
+		connections,
+		partOf("capabilities", "capabilities", &p.Capabilities),
+		partOf("needs", "needs", &p.Needs),
+		partOf("drift", "looks", &p.DriftState),
+		partOf("orphans", "orphans", &p.Orphans),
+		partOf("replacement", "create_leg", &p.Replacement),
+	}
+}
+
+func partOf[T any](name, earlierKey string, into *T) part {
+	decode := func(raw []byte) error {
+		var decoded T
+		if err := json.Unmarshal(raw, &decoded); err != nil {
+			return err
+		}
+		*into = decoded
+		return nil
+	}
+	return part{name: name, earlierKey: earlierKey, decode: decode, decodeEarlier: decode}
+}
+
+// encode returns the entry of the current version.
+func (p Private) encode() ([]byte, error) {
+	p.Version = currentVersion
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encoding private state: %w", err)
+	}
+	return raw, nil
+}
+
+// Changes returns what has to be stored under which key for private state to be as after,
+// given that p was loaded. Nil removes a key. There are none if nothing changed.
+func (p Private) Changes(after Private) (map[string][]byte, error) {
+	was, err := p.encode()
+	if err != nil {
+		return nil, err
+	}
+	is, err := after.encode()
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(was, is) && !p.Earlier {
+		return nil, nil
+	}
+	changes := map[string][]byte{Key: is}
+	// Removed, not kept: they would double private state, and old connections hold more than
+	// may be kept. An earlier provider finds nothing then and learns it anew, as after an
+	// import.
+	for _, part := range p.parts() {
+		changes[part.earlierKey] = nil
+	}
+	return changes, nil
+}

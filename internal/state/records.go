@@ -1,0 +1,169 @@
+package state
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// storedRelease is an element of the attribute records in JSON: release.Known, with what the
+// cluster itself made of the objects.
+type storedRelease struct {
+	Release         string `json:"release"`
+	Namespace       string `json:"namespace"`
+	ClusterUID      string `json:"cluster_uid,omitempty"`
+	Instance        string `json:"instance,omitempty"`
+	Digest          string `json:"digest,omitempty"`
+	Content         string `json:"content,omitempty"`
+	Revision        int    `json:"revision,omitempty"`
+	TargetNamespace string `json:"target_namespace,omitempty"`
+	ServiceAccount  string `json:"service_account,omitempty"`
+	KeepResources   bool   `json:"keep_resources,omitempty"`
+	DeleteNamespace bool   `json:"delete_namespace,omitempty"`
+	NamespaceKeys   bool   `json:"namespace_keys,omitempty"`
+	OwnValues       bool   `json:"own_values,omitempty"`
+
+	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would take
+	// for drift what the cluster makes of objects.
+	Stored map[string]string `json:"stored,omitempty"`
+	// Yielded is deploy.Record.Yielded.
+	Yielded map[string]string `json:"yielded,omitempty"`
+}
+
+func (stored storedRelease) known() release.Known {
+	return release.Known{
+		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
+		Digest: stored.Digest, Content: stored.Content, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace,
+		Terms: release.Terms{
+			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
+			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
+		},
+	}
+}
+
+func encodeRelease(known release.Known, stored, yielded map[string]string) string {
+	text, _ := json.Marshal(storedRelease{ // Strings, numbers and booleans cannot fail.
+		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
+		Digest: known.Digest, Content: known.Content, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
+		ServiceAccount: known.Terms.ServiceAccount, KeepResources: known.Terms.KeepResources,
+		DeleteNamespace: known.Terms.DeleteNamespace, NamespaceKeys: known.Terms.NamespaceKeys, OwnValues: known.Terms.OwnValues,
+		Stored: stored, Yielded: yielded,
+	})
+	return string(text)
+}
+
+// decodeRelease reads one element; ok is false if it cannot be read.
+func decodeRelease(text string) (stored storedRelease, ok bool) {
+	err := json.Unmarshal([]byte(text), &stored)
+	return stored, err == nil && stored.Release != ""
+}
+
+// EncodeKnown returns the element of a release of which nothing else is known.
+func EncodeKnown(known release.Known) string { return encodeRelease(known, nil, nil) }
+
+// EncodeRecord returns the elements of records of one deployment. The current release has
+// the key of the deployment, one that a failed move left behind has the key
+// "cluster/bundle namespace/release".
+func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
+	known := record.Known
+	known.Release, known.Namespace = record.Release, record.Namespace
+	elements := map[string]string{key.String(): encodeRelease(known, record.Stored, record.Yielded)}
+	for _, left := range record.Left {
+		elements[key.String()+" "+release.Key(left.Namespace, left.Release)] = EncodeKnown(left)
+	}
+	return elements
+}
+
+// Records are the elements of the attribute records, by deployment.
+type Records struct {
+	Current map[deploy.Key]release.Known
+	// Left are the releases that a failed move left behind.
+	Left map[deploy.Key][]release.Known
+	// Stored are differences that the cluster made, see deploy.Record.
+	Stored map[deploy.Key]map[string]string
+	// Yielded are objects that wait to be taken over, see deploy.Record.
+	Yielded map[deploy.Key]map[string]string
+}
+
+// DecodeRecords reads the elements of records. One that cannot be read is left out.
+func DecodeRecords(elements map[string]string) Records {
+	found := Records{
+		Current: map[deploy.Key]release.Known{}, Left: map[deploy.Key][]release.Known{},
+		Stored: map[deploy.Key]map[string]string{}, Yielded: map[deploy.Key]map[string]string{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		stored, ok := decodeRelease(elements[name])
+		if !ok {
+			continue
+		}
+		deployment, _, isLeft := strings.Cut(name, " ")
+		cluster, bundle, _ := strings.Cut(deployment, "/")
+		key := deploy.Key{Cluster: cluster, Bundle: bundle}
+		if isLeft {
+			found.Left[key] = append(found.Left[key], stored.known())
+			continue
+		}
+		found.Current[key] = stored.known()
+		if len(stored.Stored) > 0 {
+			found.Stored[key] = stored.Stored
+		}
+		if len(stored.Yielded) > 0 {
+			found.Yielded[key] = stored.Yielded
+		}
+	}
+	return found
+}
+
+// Complete adds to the record of a deployment what its elements have.
+func (r Records) Complete(key deploy.Key, record deploy.Record) deploy.Record {
+	record.Known, record.Left, record.Yielded = r.Current[key], r.Left[key], r.Yielded[key]
+	if stored, has := r.Stored[key]; has { // Else an earlier version kept it in the drift state.
+		record.Stored = stored
+	}
+	return record
+}
+
+// LostReleases are releases without a deployment: they were not on their cluster when it was
+// last observed. Should their objects be there, they are this target's.
+type LostReleases map[deploy.Key]release.Known
+
+// Lost are the lost releases, given whether there is a deployment.
+func (r Records) Lost(isDeployed func(deploy.Key) bool) LostReleases {
+	lost := LostReleases{}
+	for key, known := range r.Current {
+		if !isDeployed(key) {
+			lost[key] = known
+		}
+	}
+	return lost
+}
+
+// Wanted are the lost releases of wanted deployments.
+func (l LostReleases) Wanted(wanted []target.Deployment) LostReleases {
+	kept := LostReleases{}
+	for _, d := range wanted {
+		key := deploy.Key{Cluster: d.Cluster, Bundle: d.Bundle.Name}
+		if known, is := l[key]; is {
+			kept[key] = known
+		}
+	}
+	return kept
+}
+
+// AddedTo are records and, as to be looked for again, the lost releases.
+func (l LostReleases) AddedTo(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
+	all := map[deploy.Key]deploy.Record{}
+	maps.Copy(all, records)
+	for key, known := range l {
+		all[key] = deploy.Record{
+			Release: known.Release, Namespace: known.Namespace, State: status.WaitApplied, Message: "it was gone and is there again", Known: known,
+		}
+	}
+	return all
+}

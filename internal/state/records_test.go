@@ -1,0 +1,128 @@
+package state_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+var key = deploy.Key{Cluster: "a", Bundle: "web"} //nolint:gochecknoglobals // nothing writes it
+
+func known(name string) release.Known {
+	return release.Known{
+		Release: name, Namespace: "ns", UID: "uid", Instance: "instance", Digest: "digest", Content: "content", Revision: 3, TargetNamespace: "forced",
+		Terms: release.Terms{ServiceAccount: "deployer", KeepResources: true, DeleteNamespace: true, NamespaceKeys: true, OwnValues: true},
+	}
+}
+
+// The text stands in states: what was written by an earlier version has to be read.
+func TestRecordAsText(t *testing.T) {
+	t.Parallel()
+	record := deploy.Record{Release: "web", Namespace: "ns", Known: known("web"), Stored: map[string]string{"x": "-"}, Yielded: map[string]string{"y": "db"}, Left: []release.Known{{Release: "old", Namespace: "former"}}}
+	want := map[string]string{
+		"a/web": `{"release":"web","namespace":"ns","cluster_uid":"uid","instance":"instance","digest":"digest","content":"content","revision":3,"target_namespace":"forced",` +
+			`"service_account":"deployer","keep_resources":true,"delete_namespace":true,"namespace_keys":true,"own_values":true,"stored":{"x":"-"},"yielded":{"y":"db"}}`,
+		"a/web former/old": `{"release":"old","namespace":"former"}`,
+	}
+	if diff := cmp.Diff(want, state.EncodeRecord(key, record)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordsAreDecoded(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		elements map[string]string
+		want     deploy.Record
+	}{
+		"the release": {elements: map[string]string{"a/web": `{"release":"web","namespace":"ns"}`}, want: deploy.Record{Known: release.Known{Release: "web", Namespace: "ns"}}},
+		"one that a failed move left": {
+			elements: map[string]string{"a/web ns/old": `{"release":"old","namespace":"ns"}`, "a/web ns/older": `{"release":"older","namespace":"ns"}`},
+			want:     deploy.Record{Left: []release.Known{{Release: "old", Namespace: "ns"}, {Release: "older", Namespace: "ns"}}},
+		},
+		"of another bundle": {elements: map[string]string{"a/db": `{"release":"db"}`, "b/web": `{"release":"web"}`}},
+		"unknown":           {elements: map[string]string{"a/web": ""}},
+		"no JSON":           {elements: map[string]string{"a/web": `{"release":"web`}},
+		"without a name":    {elements: map[string]string{"a/web": `{"namespace":"ns"}`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := state.DecodeRecords(test.elements).Complete(key, deploy.Record{})
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What an earlier version kept in the drift state holds unless the record has it.
+func TestStoredOfRecords(t *testing.T) {
+	t.Parallel()
+	earlier := deploy.Record{Release: "web", Namespace: "ns", Stored: map[string]string{"earlier": "-"}}
+	without := state.DecodeRecords(map[string]string{"a/web": `{"release":"web"}`}).Complete(key, earlier)
+	with := state.DecodeRecords(map[string]string{"a/web": `{"release":"web","stored":{"now":"-"}}`}).Complete(key, earlier)
+	if diff := cmp.Diff([]map[string]string{{"earlier": "-"}, {"now": "-"}}, []map[string]string{without.Stored, with.Stored}); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+func TestLostReleases(t *testing.T) {
+	t.Parallel()
+	records := state.DecodeRecords(map[string]string{"a/web": `{"release":"web","namespace":"ns"}`, "a/db": `{"release":"db","namespace":"ns"}`, "a/db ns/left": `{"release":"left"}`, "b/web": `{"release":"web"}`})
+	lost := records.Lost(func(at deploy.Key) bool { return at.Cluster == "b" })
+	web, db := release.Known{Release: "web", Namespace: "ns"}, release.Known{Release: "db", Namespace: "ns"}
+	if diff := cmp.Diff(state.LostReleases{key: web, {Cluster: "a", Bundle: "db"}: db}, lost); diff != "" {
+		t.Errorf("lost (-want +got):\n%s", diff)
+	}
+	wanted := []target.Deployment{{Cluster: "a", Bundle: &bundle.Bundle{Name: "web"}}, {Cluster: "b", Bundle: &bundle.Bundle{Name: "web"}}}
+	if diff := cmp.Diff(state.LostReleases{key: web}, lost.Wanted(wanted)); diff != "" {
+		t.Errorf("wanted (-want +got):\n%s", diff)
+	}
+	there := deploy.Key{Cluster: "b", Bundle: "web"}
+	want := map[deploy.Key]deploy.Record{
+		there: {Release: "web", State: status.Ready},
+		key:   {Release: "web", Namespace: "ns", State: status.WaitApplied, Message: "it was gone and is there again", Known: web},
+	}
+	if diff := cmp.Diff(want, lost.Wanted(wanted).AddedTo(map[deploy.Key]deploy.Record{there: {Release: "web", State: status.Ready}})); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzRecord: whatever stands in records, what is read of it is written and read as it was.
+func FuzzRecord(f *testing.F) {
+	f.Add("a/web", state.EncodeKnown(known("web")))
+	f.Add("a/web ns/old", `{"release":"old","stored":{"a":"-"}}`)
+	f.Add("web", `{"release":"web","revision":-1,"yielded":{"a":"b"},"stored":{}}`)
+	f.Add("", `null`)
+	f.Fuzz(func(t *testing.T, name, text string) {
+		want := state.DecodeRecords(map[string]string{name: text})
+		got := map[string]string{}
+		for at, known := range want.Current {
+			record := want.Complete(at, deploy.Record{Release: known.Release, Namespace: known.Namespace})
+			maps.Copy(got, state.EncodeRecord(at, record))
+		}
+		for at, left := range want.Left {
+			if len(left) != 1 {
+				t.Fatalf("%d releases of one element", len(left))
+			}
+			got[at.String()+" left"] = state.EncodeKnown(left[0])
+		}
+		if len(got) > 1 || strings.Contains(name, " ") == (len(want.Current) > 0) && len(got) > 0 {
+			t.Fatalf("%q was read as %v", name, want)
+		}
+		if diff := cmp.Diff(want, state.DecodeRecords(got)); diff != "" {
+			t.Errorf("written and read (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package state
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Refresh is what a refresh found, and what it started from.
+type Refresh struct {
+	Records     map[deploy.Key]deploy.Record
+	Observation deploy.Observation
+	Versions    map[string]deploy.Versions
+	// Entry returns what the provider's configuration has of a cluster.
+	Entry func(cluster string) (Entry, kube.Connection)
+	// ShowsObjects says that the state shows objects.
+	ShowsObjects bool
+}
+
+// Refreshed returns private state after a refresh, without capabilities, and the clusters that
+// have another identity than before.
+func (p Private) Refreshed(found Refresh) (after Private, replaced []string) {
+	p.ClusterUIDs, replaced = MergeUIDs(p.ClusterUIDs, found.Observation.UIDs)
+	p.Connections = MergeConnections(p.Connections, found.Records, found.Entry)
+	p.ObjectVersions = p.ObjectVersions.Refreshed(found.Versions)
+	p.DriftState = DriftStateOf(found.Observation.Records, found.ShowsObjects)
+	p.Orphans = MergeOrphans(p.Orphans, found.Observation)
+	return p, replaced
+}
+
+// KeepUnanswered puts lost releases on clusters that did not answer back from the records of an
+// observation to its lost releases: whether they are there is not known.
+func (l LostReleases) KeepUnanswered(in deploy.Observation) {
+	for key, known := range l {
+		if _, answered := in.UIDs[key.Cluster]; !answered {
+			delete(in.Records, key)
+			in.Lost[key] = known
+		}
+	}
+}
+
+// WithUIDs returns records with the identities of their clusters, which a state of an earlier
+// version has in private state alone.
+func WithUIDs(records map[deploy.Key]deploy.Record, uids map[string]string) map[deploy.Key]deploy.Record {
+	for key, record := range records {
+		if record.Known.UID == "" {
+			record.Known.UID = uids[key.Cluster]
+			records[key] = record
+		}
+	}
+	return records
+}
+
+// Apply is what an apply did.
+type Apply struct {
+	Change  deploy.Change
+	Outcome deploy.Outcome
+	Wanted  []target.Deployment
+	// Records are all records after it.
+	Records map[deploy.Key]deploy.Record
+	// Entry and ShowsObjects are as in Refresh.
+	Entry        func(cluster string) (Entry, kube.Connection)
+	ShowsObjects bool
+}
+
+// Applied returns private state after an apply, without capabilities.
+func (p Private) Applied(done Apply) Private {
+	p.ObjectVersions = p.ObjectVersions.Applied(done.Outcome.Versions, done.Wanted)
+	p.Needs = MergeNeeds(p.Needs, done.Change.Needs, done.Outcome.Records)
+	p.DriftState = DriftStateOf(done.Records, done.ShowsObjects)
+	p.Connections = MergeConnections(p.Connections, done.Records, done.Entry)
+	return p
+}

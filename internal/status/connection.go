@@ -1,0 +1,36 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MissingClusterError reports that the provider's configuration has no such cluster.
+type MissingClusterError struct {
+	Name  string
+	Known []string
+}
+
+func (e *MissingClusterError) Error() string {
+	return fmt.Sprintf("the provider's clusters hold no %q, only %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// UnknownConnectionError reports a cluster whose connection is not known before an apply.
+type UnknownConnectionError struct{ Cluster string }
+
+func (e *UnknownConnectionError) Error() string {
+	return fmt.Sprintf("the connection of cluster %s is not known yet", e.Cluster)
+}
+
+// ConnectionError reports a connection that cannot be made from what is given, such as a
+// kubeconfig file that is not there.
+type ConnectionError struct {
+	Cluster string
+	Err     error
+}
+
+func (e *ConnectionError) Error() string {
+	return fmt.Sprintf("reading the connection of cluster %s: %v", e.Cluster, e.Err)
+}
+
+func (e *ConnectionError) Unwrap() error { return e.Err }

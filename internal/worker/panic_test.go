@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+const secret = "password=hunter2"
+
+// panicking is the output of a worker whose reader panics.
+type panicking struct{ io.Closer }
+
+func (panicking) Read([]byte) (int, error) { panic(secret) }
+
+// withoutProcess is a worker as far as it has no process.
+func withoutProcess() *process {
+	w := &process{
+		stdout: panicking{io.NopCloser(nil)}, stderr: &excerpt{},
+		frames: make(chan frame), drained: make(chan struct{}), killed: make(chan struct{}), exited: make(chan struct{}),
+	}
+	w.groupOnce.Do(func() {}) // There is no group to be ended.
+	return w
+}
+
+// expectPanic checks that an error is a panic and does not show its text.
+func expectPanic(t *testing.T, err error) {
+	t.Helper()
+	panicked, ok := errors.AsType[*status.PanicError](err)
+	if !ok {
+		t.Fatalf("error = %v, want a PanicError", err)
+	}
+	if strings.Contains(err.Error()+panicked.Stack, secret) {
+		t.Errorf("what the panic was given shows: %v", err)
+	}
+}
+
+// A worker that cannot be started for a panic costs the call that waits for it.
+func TestPanicWhileStarting(t *testing.T) {
+	t.Parallel()
+	pool := New(Options{Processes: 1})
+	pool.spawn = func(Options) (*process, error) { panic(secret) }
+	expectPanic(t, pool.Call(t.Context(), "m", nil, nil, nil))
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A panic while a worker's output is read costs its call.
+func TestPanicWhileReading(t *testing.T) {
+	t.Parallel()
+	w := withoutProcess()
+	w.serveOutput(1)
+	select {
+	case <-w.drained:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody is told that no more frames are read")
+	}
+	if _, more := <-w.frames; more {
+		t.Error("there is a frame")
+	}
+	expectPanic(t, w.death())
+}
+
+// A panic while the end of a worker is awaited does not leave others waiting for it.
+func TestPanicWhileWaiting(t *testing.T) {
+	t.Parallel()
+	w := withoutProcess()
+	w.awaitExit() // It has no command to wait for.
+	select {
+	case <-w.exited:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody is told that the worker is gone")
+	}
+}
