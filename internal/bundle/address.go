@@ -45,7 +45,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 // RefuseCredentials says why an address is not used, "" if it has no credentials: what stands
 // in an address is stored in Terraform's state and repeated in errors.
 func RefuseCredentials(address string) string {
-	const advice = " must not stand in an address; give it to the provider, under git or registries"
+	const advice = " must not be part of an address; configure it in the provider, under git or registries"
 	_, address = forcedScheme(address)
 	scheme, rest, hasScheme := strings.Cut(address, "://")
 	authority, _ := cutAny(rest, "/?#")

@@ -213,7 +213,7 @@ func (b Bundle) Add(files []File) (Bundle, error) {
 	contents := make(map[string][]byte, len(b.Files)+len(files))
 	for _, file := range slices.Concat(b.Files, files) {
 		if !fs.ValidPath(file.Name) {
-			return Bundle{}, fmt.Errorf("%q is no name of a file in a bundle", file.Name)
+			return Bundle{}, fmt.Errorf("%q is not a valid file name in a bundle", file.Name)
 		}
 		contents[file.Name] = file.Content
 	}

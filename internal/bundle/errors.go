@@ -28,9 +28,9 @@ type EmptyError struct {
 // Error says what was looked for.
 func (e *EmptyError) Error() string {
 	if len(e.Paths) == 0 {
-		return "the folder holds no files"
+		return "the folder contains no files"
 	}
-	return fmt.Sprintf("no bundle below %s: no folder there has files besides a fleet.yaml, or manifests (.yaml, .yml, .json)", strings.Join(e.Paths, ", "))
+	return fmt.Sprintf("no bundle found below %s: no folder contains manifests (.yaml, .yml, .json), or a fleet.yaml with other files", strings.Join(e.Paths, ", "))
 }
 
 // DuplicateNameError says that two folders make bundles of one name.
@@ -41,7 +41,7 @@ type DuplicateNameError struct {
 
 // Error names both folders.
 func (e *DuplicateNameError) Error() string {
-	return fmt.Sprintf("folders %s and %s both make a bundle called %q; give one of them another name in its fleet.yaml", e.Paths[0], e.Paths[1], e.Name)
+	return fmt.Sprintf("folders %s and %s both define a bundle named %q; set another name in one of the two fleet.yaml files", e.Paths[0], e.Paths[1], e.Name)
 }
 
 // PathError says that a path of a source makes no bundle.
@@ -54,9 +54,9 @@ type PathError struct {
 // Error says why.
 func (e *PathError) Error() string {
 	if e.Outside {
-		return fmt.Sprintf("path %q leads out of the source", e.Path)
+		return fmt.Sprintf("path %q is outside of the source", e.Path)
 	}
-	return fmt.Sprintf("path %q is hidden, and hidden folders make no bundle; rename it", e.Path)
+	return fmt.Sprintf("path %q is hidden, and hidden folders are not read as bundles; rename it", e.Path)
 }
 
 // OutsideError says that an option leads out of the bundle.
@@ -67,7 +67,7 @@ type OutsideError struct {
 
 // Error names the option.
 func (e *OutsideError) Error() string {
-	return inFile(e.File, fmt.Sprintf("%s %q leads out of the bundle's folder", e.Option, e.Name))
+	return inFile(e.File, fmt.Sprintf("%s %q is outside of the bundle's folder", e.Option, e.Name))
 }
 
 // ChartError says that helm.chart does not lead to a chart of the bundle.
@@ -82,12 +82,12 @@ type ChartError struct {
 // Error says what helm.chart must be.
 func (e *ChartError) Error() string {
 	if e.Outside {
-		return inFile(e.File, fmt.Sprintf("helm.chart %q leads out of the bundle's folder; move the chart into it", e.Chart))
+		return inFile(e.File, fmt.Sprintf("helm.chart %q is outside of the bundle's folder; move the chart into it", e.Chart))
 	}
 	if e.Fetched {
-		return inFile(e.File, fmt.Sprintf("what helm.chart %q leads to holds no Chart.yaml", Shown(e.Chart)))
+		return inFile(e.File, fmt.Sprintf("the files fetched for helm.chart %q contain no Chart.yaml", Shown(e.Chart)))
 	}
-	return inFile(e.File, fmt.Sprintf("helm.chart %q is no folder of the bundle with a Chart.yaml, no packed chart and no address of one", e.Chart))
+	return inFile(e.File, fmt.Sprintf("helm.chart %q is neither a folder of the bundle with a Chart.yaml, nor a packed chart, nor the address of a chart", e.Chart))
 }
 
 // ValuesFileError says that a values file cannot be used.
@@ -141,7 +141,7 @@ type FleetFileError struct {
 
 // Error says what to do about it.
 func (e *FleetFileError) Error() string {
-	return fmt.Sprintf("the folder has a %s, which would be ignored; use fleet_gitrepo with this directory to have it read, or remove it", e.File)
+	return fmt.Sprintf("the folder contains a %s, which would be ignored; remove it, or read this directory with fleet_gitrepo", e.File)
 }
 
 func inFile(file, message string) string {

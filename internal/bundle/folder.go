@@ -112,7 +112,7 @@ func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []st
 	switch {
 	case mode.IsDir():
 		if slices.Contains(above, at) {
-			return &LinkError{Path: name, Err: errors.New("it leads back to a folder it is in")}
+			return &LinkError{Path: name, Err: errors.New("it points to a folder that contains it")}
 		}
 		return f.load(at, name, rules, above)
 	case !mode.IsRegular():
@@ -161,7 +161,7 @@ func resolve(fsys fs.FS, name, where string) (string, error) {
 		next := path.Join(resolved, rest[0])
 		rest = rest[1:]
 		if isOutside(next) {
-			return "", &LinkError{Path: name, Err: errors.New("it leads out of " + where)}
+			return "", &LinkError{Path: name, Err: errors.New("it points outside of " + where)}
 		}
 		info, err := fs.Lstat(fsys, next)
 		if err != nil && links > 0 {
@@ -182,7 +182,7 @@ func resolve(fsys fs.FS, name, where string) (string, error) {
 			return "", &LinkError{Path: name, Err: err}
 		}
 		if path.IsAbs(to) {
-			return "", &LinkError{Path: name, Err: errors.New("it is absolute, so it leads out of " + where)}
+			return "", &LinkError{Path: name, Err: errors.New("it is absolute, so it points outside of " + where)}
 		}
 		rest = append(strings.Split(to, "/"), rest...)
 	}

@@ -17,7 +17,7 @@ type NoKustomizationError struct {
 }
 
 func (e *NoKustomizationError) Error() string {
-	return fmt.Sprintf("bundle %s: kustomize.dir names %q, which holds no %s", e.Bundle, e.Dir, KustomizationFiles()[0])
+	return fmt.Sprintf("bundle %s: kustomize.dir names %q, which contains no %s", e.Bundle, e.Dir, KustomizationFiles()[0])
 }
 
 // Kustomization answers the folder with the kustomization that is built for the

@@ -54,10 +54,10 @@ type SizeError struct {
 
 // Error names the limit and says what to do.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s: larger than %d MiB, the most that is read%s", e.What, e.Limit>>20, e.advice)
+	return fmt.Sprintf("%s: larger than the limit of %d MiB%s", e.What, e.Limit>>20, e.advice)
 }
 
-const ignoreAdvice = "; name what is not deployed in a .fleetignore"
+const ignoreAdvice = "; exclude files that are not deployed with a .fleetignore"
 
 // CountError says that there are more things than what is read.
 type CountError struct {
@@ -131,7 +131,7 @@ func (r *reading) full() error {
 	case r.size > r.limits.size:
 		return &SizeError{What: "all files together", Limit: r.limits.size, advice: ignoreAdvice}
 	case r.listed > r.limits.listed:
-		return &SizeError{What: "the files of all bundles together, with those of bundles in them", Limit: r.limits.listed, advice: ignoreAdvice}
+		return &SizeError{What: "the files of all bundles together, nested bundles included", Limit: r.limits.listed, advice: ignoreAdvice}
 	case r.entries > r.limits.entries:
 		return &CountError{What: "files and folders in all bundles together", Limit: r.limits.entries}
 	}

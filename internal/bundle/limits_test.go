@@ -92,7 +92,7 @@ func TestReadLimits(t *testing.T) {
 		"a file of 100 MB": {
 			text: "-- a.yaml --\n", change: func(s source) { s.large("sub/big.bin", hundred) },
 			megabytes: 4, is: is[*bundle.SizeError],
-			want: "folder .: sub/big.bin: larger than 32 MiB, the most that is read; name what is not deployed in a .fleetignore",
+			want: "folder .: sub/big.bin: larger than the limit of 32 MiB; exclude files that are not deployed with a .fleetignore",
 		},
 		"many files": {
 			text: "-- a.yaml --\n", change: func(s source) {
@@ -101,27 +101,27 @@ func TestReadLimits(t *testing.T) {
 				}
 			},
 			megabytes: 300, is: is[*bundle.SizeError],
-			want: "folder .: the files of the bundle together: larger than 256 MiB, the most that is read; name what is not deployed in a .fleetignore",
+			want: "folder .: the files of the bundle together: larger than the limit of 256 MiB; exclude files that are not deployed with a .fleetignore",
 		},
 		"a fleet.yaml": {
 			text: "-- a.yaml --\n", change: func(s source) { s.large("fleet.yaml", hundred) },
 			megabytes: 4, is: is[*bundle.SizeError],
-			want: "fleet.yaml: larger than 32 MiB",
+			want: "fleet.yaml: larger than the limit of 32 MiB",
 		},
 		"a fleet.yaml that could still be read": {
 			text: "-- a.yaml --\n", change: func(s source) { s.large("fleet.yaml", fleetyaml.MaxSize+1) },
 			megabytes: 16, is: isTooLarge,
-			want: "fleet.yaml: larger than 4 MiB, the most that is read as YAML",
+			want: "fleet.yaml: larger than the limit of 4 MiB for YAML",
 		},
 		"a values file": {
 			text: "-- fleet.yaml --\nhelm: {valuesFiles: [v.yaml]}\n-- a.yaml --\n", change: func(s source) { s.large("v.yaml", fleetyaml.MaxSize+1) },
 			megabytes: 16, is: isTooLarge,
-			want: `folder .: fleet.yaml: reading values file "v.yaml": v.yaml: larger than 4 MiB`,
+			want: `folder .: fleet.yaml: reading values file "v.yaml": v.yaml: larger than the limit of 4 MiB`,
 		},
 		"a .fleetignore": {
 			text: "-- a.yaml --\n", change: func(s source) { s.large("sub/.fleetignore", hundred) },
 			megabytes: 4, is: is[*bundle.SizeError],
-			want: "reading sub/.fleetignore: sub/.fleetignore: larger than 32 MiB",
+			want: "reading sub/.fleetignore: sub/.fleetignore: larger than the limit of 32 MiB",
 		},
 		"a long .fleetignore": {
 			text:      "-- a.yaml --\n-- .fleetignore --\n" + strings.Repeat("a*b*c*d*e*f\n", 600) + "-- sub/.fleetignore --\n" + strings.Repeat("x\n", 600),
@@ -131,7 +131,7 @@ func TestReadLimits(t *testing.T) {
 		"one values file, often": {
 			text:      "-- fleet.yaml --\ntargets:\n" + strings.Repeat("- helm: {valuesFiles: [v.yaml, ./v.yaml]}\n", 10_000) + "-- v.yaml --\nlist: [" + strings.Repeat("a, ", 10_000) + "]\n-- a.yaml --\n",
 			megabytes: 512, is: is[*bundle.SizeError],
-			want: `reading values file "./v.yaml": values files together, each as often as it is named: larger than 64 MiB, the most that is read`,
+			want: `reading values file "./v.yaml": values files together, each counted as often as it is listed: larger than the limit of 64 MiB`,
 		},
 		"folders of links to folders of links": {
 			text: "-- fleet.yaml --\n", change: func(s source) {

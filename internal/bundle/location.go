@@ -89,7 +89,7 @@ func (c Chart) location() (at Location, problem string) {
 	case strings.HasPrefix(c.Repo, ociScheme):
 		address := strings.TrimSuffix(c.Repo, "/")
 		if c.Name != "" {
-			return Location{}, "for a registry, helm.repo is the whole address of the chart and helm.chart stays empty"
+			return Location{}, "for a registry, set helm.repo to the whole address of the chart and leave helm.chart empty"
 		}
 		return inRegistry(address, c.Version)
 	case c.Repo != "":
@@ -97,14 +97,14 @@ func (c Chart) location() (at Location, problem string) {
 	case strings.HasPrefix(c.Name, ociScheme):
 		return inRegistry(strings.TrimSuffix(c.Name, "/"), c.Version)
 	case c.Name == "":
-		return Location{}, "it names no chart"
+		return Location{}, "it contains no chart name"
 	}
 	return c.byURL()
 }
 
 func inRegistry(address, version string) (Location, string) {
 	if parsed, err := url.Parse(address); err != nil || parsed.Host == "" || len(parsed.Path) < len("/x") {
-		return Location{}, "a chart in a registry has an address such as oci://ghcr.io/acme/web"
+		return Location{}, "the address of a chart in a registry is such as oci://ghcr.io/acme/web"
 	}
 	return Location{Kind: OCI, URL: address, Version: version}, ""
 }
@@ -112,13 +112,13 @@ func inRegistry(address, version string) (Location, string) {
 func (c Chart) inRepository() (Location, string) {
 	parsed, err := url.Parse(c.Repo)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
-		return Location{}, "a Helm repository has an address that begins with https://, http:// or oci://"
+		return Location{}, "the address of a Helm repository begins with https://, http:// or oci://"
 	}
 	if c.Name == "" {
-		return Location{}, "helm.chart must name a chart of the repository"
+		return Location{}, "helm.chart must be the name of a chart in the repository"
 	}
 	if remoteChart.MatchString(c.Name) {
-		return Location{}, "helm.chart is an address of its own, so there must be no helm.repo"
+		return Location{}, "helm.chart is a whole address, so helm.repo must be empty"
 	}
 	return Location{Kind: Repository, URL: strings.TrimSuffix(c.Repo, "/"), Name: c.Name, Version: c.Version}, ""
 }
@@ -129,7 +129,7 @@ func (c Chart) inRepository() (Location, string) {
 func (c Chart) byURL() (Location, string) {
 	forced, address := forcedScheme(c.Name)
 	if !slices.Contains([]string{"", "git", "ssh", "http", "https"}, forced) {
-		return Location{}, fmt.Sprintf("nothing here fetches %s::", forced)
+		return Location{}, fmt.Sprintf("the prefix %s:: is not supported", forced)
 	}
 	address, isGit := expand(address)
 	if scp := scpForm.FindStringSubmatch(address); scp != nil {
@@ -138,12 +138,12 @@ func (c Chart) byURL() (Location, string) {
 	isGit = isGit || forced == "git" || forced == "ssh"
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return Location{}, "it is no URL"
+		return Location{}, "it is not a valid URL"
 	}
 	isGit = isGit || parsed.Scheme == "ssh" || parsed.Scheme == "git"
 	at := Location{Kind: Archive, Version: c.Version}
 	if parsed.Path, at.Subdirectory = splitSubdirectory(parsed.Path); at.Subdirectory != "" && !fs.ValidPath(at.Subdirectory) {
-		return Location{}, "the folder after // leads out of it"
+		return Location{}, "the folder after // is outside of the archive or repository"
 	}
 	query := parsed.Query()
 	at.Ref, at.Checksum = query.Get("ref"), strings.ToLower(query.Get("checksum"))
@@ -159,17 +159,17 @@ func (c Chart) byURL() (Location, string) {
 	parsed.RawQuery = query.Encode()
 	at.URL = parsed.String()
 	if parsed.Host == "" && parsed.Scheme != "file" {
-		return Location{}, "it names no server"
+		return Location{}, "it has no host"
 	}
 	if isGit && !slices.Contains([]string{"https", "http", "ssh", "git"}, parsed.Scheme) {
-		return Location{}, fmt.Sprintf("nothing here fetches %s://", parsed.Scheme)
+		return Location{}, fmt.Sprintf("the scheme %s:// is not supported", parsed.Scheme)
 	}
 	if isGit {
 		at.Kind, at.Checksum, at.Format = Git, "", ""
 		return at, ""
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return Location{}, fmt.Sprintf("nothing here fetches %s://", parsed.Scheme)
+		return Location{}, fmt.Sprintf("the scheme %s:// is not supported", parsed.Scheme)
 	}
 	if at.Format == "" {
 		at.Format = formatOf(strings.ToLower(parsed.Path))
@@ -181,10 +181,10 @@ func (c Chart) byURL() (Location, string) {
 // checked says what is wrong with an archive.
 func (l Location) checked() string {
 	if l.Format == "" {
-		return "it is no archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= must say which of these it is; for a git repository write git:: before it"
+		return "it is not an archive: its name must end in .tgz, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .tar or .zip, or archive= must be one of these; for a git repository, prefix the address with git::"
 	}
 	if l.Checksum != "" && !checksum.MatchString(l.Checksum) {
-		return "checksum must be md5:, sha1:, sha256: or sha512: and the sum in hexadecimal digits"
+		return "checksum must be md5:, sha1:, sha256: or sha512:, followed by hexadecimal digits"
 	}
 	return ""
 }

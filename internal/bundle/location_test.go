@@ -61,16 +61,16 @@ func TestLocationErrors(t *testing.T) {
 		chart bundle.Chart
 		want  string
 	}{
-		{"no chart in the repository", bundle.Chart{Repo: "https://charts.example.com"}, "must name a chart"},
+		{"no chart in the repository", bundle.Chart{Repo: "https://charts.example.com"}, "must be the name of a chart"},
 		{"repository of another kind", bundle.Chart{Repo: "ftp://charts.example.com", Name: "web"}, "begins with https://"},
-		{"repository and address", bundle.Chart{Repo: "https://charts.example.com", Name: "https://example.com/a.tgz"}, "no helm.repo"},
-		{"registry and name", bundle.Chart{Repo: "oci://ghcr.io/acme", Name: "web"}, "stays empty"},
+		{"repository and address", bundle.Chart{Repo: "https://charts.example.com", Name: "https://example.com/a.tgz"}, "helm.repo must be empty"},
+		{"registry and name", bundle.Chart{Repo: "oci://ghcr.io/acme", Name: "web"}, "leave helm.chart empty"},
 		{"no archive", bundle.Chart{Name: "https://example.com/charts"}, "git::"},
-		{"key", bundle.Chart{Name: "git::ssh://git@example.com/a.git?sshkey=c2VjcmV0"}, "give it to the provider"},
-		{"folder above", bundle.Chart{Name: "git::https://example.com/a.git//../../etc"}, "leads out"},
+		{"key", bundle.Chart{Name: "git::ssh://git@example.com/a.git?sshkey=c2VjcmV0"}, "configure it in the provider"},
+		{"folder above", bundle.Chart{Name: "git::https://example.com/a.git//../../etc"}, "outside of the archive or repository"},
 		{"checksum", bundle.Chart{Name: "https://example.com/a.tgz?checksum=sha256:12"}, "checksum"},
-		{"git without a server", bundle.Chart{Name: "git::"}, "names no server"},
-		{"archive without a server", bundle.Chart{Name: "https:///web.tgz"}, "names no server"},
+		{"git without a server", bundle.Chart{Name: "git::"}, "has no host"},
+		{"archive without a server", bundle.Chart{Name: "https:///web.tgz"}, "has no host"},
 		{"git by another scheme", bundle.Chart{Name: "git::s3://example.com/a.git"}, "s3://"},
 		{"git in a file", bundle.Chart{Name: "git::file:///srv/a.git"}, "file://"},
 		{"registry without a server", bundle.Chart{Repo: "oci://"}, "such as oci://"},

@@ -25,7 +25,7 @@ func missingOverlays(b Bundle) []fleetyaml.Problem {
 			}
 			warned[name] = true
 			warnings = append(warnings, fleetyaml.Problem{
-				File: b.DefinitionFile, Kind: fleetyaml.Note, Message: fmt.Sprintf("yaml.overlays names %q, and there is no folder overlays/%s, so it does nothing", name, name),
+				File: b.DefinitionFile, Kind: fleetyaml.Note, Message: fmt.Sprintf("yaml.overlays names %q and has no effect: the folder overlays/%s does not exist", name, name),
 			})
 		}
 	}

@@ -69,7 +69,7 @@ func uselessVersions(b Bundle) []string {
 		if chart.Version == "" || inherited || files.isElsewhere(chart) {
 			continue
 		}
-		message := fmt.Sprintf("helm.version %q has no effect: the chart is in the bundle, and its Chart.yaml has its version", chart.Version)
+		message := fmt.Sprintf("helm.version %q has no effect: the chart is in the bundle, and its Chart.yaml sets the version", chart.Version)
 		if !slices.Contains(messages, message) {
 			messages = append(messages, message)
 		}
@@ -109,7 +109,7 @@ func uselessValues(files []File, variants []variant) []string {
 			continue
 		}
 		if len(v.helm.Values)+len(v.helm.ValuesFrom)+len(v.helm.TemplateValues) > 0 {
-			return []string{"values in helm have no effect: the bundle has no chart, and no template below templates/ that reads them"}
+			return []string{"values in helm have no effect: the bundle has no chart, and no template below templates/ reads them"}
 		}
 	}
 	return nil

@@ -15,10 +15,10 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	const chart = "-- Chart.yaml --\napiVersion: v2\nname: web\nversion: 1.0.0\n"
 	const plain = "-- a.yaml --\n"
-	const version = `fleet.yaml: helm.version "1.2" has no effect: the chart is in the bundle, and its Chart.yaml has its version`
-	const values = "fleet.yaml: values in helm have no effect: the bundle has no chart, and no template below templates/ that reads them"
+	const version = `fleet.yaml: helm.version "1.2" has no effect: the chart is in the bundle, and its Chart.yaml sets the version`
+	const values = "fleet.yaml: values in helm have no effect: the bundle has no chart, and no template below templates/ reads them"
 	const overlays = "fleet.yaml: yaml.overlays has no effect: it changes plain manifests only, and the bundle is "
-	const forced = "fleet.yaml: forceSyncGeneration 3 has no effect: as in Fleet, that of the GitRepo counts; set force_sync_generation of the fleet_gitrepo"
+	const forced = "fleet.yaml: forceSyncGeneration 3 has no effect: as in Fleet, the value of the GitRepo applies; set force_sync_generation of the fleet_gitrepo"
 	on, off := &fleetyaml.CorrectDrift{Enabled: new(true)}, &fleetyaml.CorrectDrift{Enabled: new(false)}
 	tests := map[string]struct {
 		text, files string
@@ -60,7 +60,7 @@ func TestNotes(t *testing.T) {
 		"drift replaced without being asked":  {files: plain, laid: bundle.Overlay{CorrectDrift: &fleetyaml.CorrectDrift{Force: true}}, want: []string{"correct_drift has no effect without enabled = true, as in Fleet"}},
 		"drift of a bundle, replaced as well": {text: "correctDrift: {force: true}", files: plain, laid: bundle.Overlay{CorrectDrift: off}},
 
-		"annotations":                   {text: "annotations: {a: b}", files: plain, want: []string{"fleet.yaml:1:14: annotations have no effect here: Fleet puts them on its Bundle object, and there is none"}},
+		"annotations":                   {text: "annotations: {a: b}", files: plain, want: []string{"fleet.yaml:1:14: annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here"}},
 		"dependencies for one cluster":  {text: "targets: [{helm: {disableDependencyUpdate: true}}]", files: chart, want: []string{"fleet.yaml:1:44: disableDependencyUpdate of a customization has no effect, as in Fleet: dependencies are fetched once for all clusters; set it in helm of the root"}},
 		"dependencies for all clusters": {text: "helm: {disableDependencyUpdate: true}", files: chart},
 		"partitions of both kinds":      {text: "rolloutStrategy: {autoPartitionSize: 10%, partitions: [{clusterSelector: {}}]}", files: plain, want: []string{"fleet.yaml:1:18: autoPartitionSize and autoPartitionThreshold of the rolloutStrategy have no effect beside partitions"}},

@@ -108,7 +108,7 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 		}
 		if len(b.Files) == 0 && len(b.Wanted()) == 0 {
 			result.Warnings = append(result.Warnings, fleetyaml.Problem{
-				File: base.Base, Kind: fleetyaml.Note, Message: "no bundle is made of this folder, because it has no files (hidden ones do not count)",
+				File: base.Base, Kind: fleetyaml.Note, Message: "this folder is not read as a bundle, because it contains no files (hidden files are ignored)",
 			})
 			continue
 		}
@@ -137,7 +137,7 @@ func (o ReadOptions) paths() []string {
 // looked for in vain.
 func (o ReadOptions) bases(fsys fs.FS) ([]Base, Result, error) {
 	if len(o.BundlePaths) > 0 && len(o.Paths) > 0 {
-		return nil, Result{}, errors.New("paths are looked through and bundle paths are not; give the one or the other")
+		return nil, Result{}, errors.New("paths and bundle paths cannot be combined: only paths are searched for bundles")
 	}
 	if len(o.BundlePaths) > 0 {
 		return o.given(fsys)
@@ -259,7 +259,7 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 		name = Name(path.Join(o.RepoName, dir, strings.TrimSuffix(base.Options, path.Ext(base.Options))))
 	}
 	if strings.Contains(name, "/") {
-		return Bundle{}, warnings, invalid(at, "name %q holds a \"/\"; choose another one", name)
+		return Bundle{}, warnings, invalid(at, "name %q contains a \"/\"; choose another name", name)
 	}
 	warnings = append(warnings, o.Overlay.notes(at, def)...)
 	f.leftOut, f.fromRepository = map[string]bool{path.Clean(file): true}, true

@@ -157,15 +157,15 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a path out of the source": {
 			text: "-- a.yaml --\n", paths: []string{"a/../../b"},
-			want: `path "a/../../b" leads out of the source`,
+			want: `path "a/../../b" is outside of the source`,
 		},
 		"nothing but a fleet.yaml": {
 			text: "-- fleet.yaml --\n", is: is[*bundle.EmptyError],
-			want: "no bundle below .: no folder there has files besides a fleet.yaml, or manifests (.yaml, .yml, .json)",
+			want: "no bundle found below .: no folder contains manifests (.yaml, .yml, .json), or a fleet.yaml with other files",
 		},
 		"one name twice": {
 			text: "-- a/fleet.yaml --\nname: x\n-- a/a.yaml --\n-- b/fleet.yaml --\nname: x\n-- b/b.yaml --\n", is: is[*bundle.DuplicateNameError],
-			want: `folders a and b both make a bundle called "x"; give one of them another name in its fleet.yaml`,
+			want: `folders a and b both define a bundle named "x"; set another name in one of the two fleet.yaml files`,
 		},
 		"every broken file": {
 			text: "-- a/fleet.yaml --\ncolour: red\n-- b/fleet.yml --\nname: []\n", is: is[*fleetyaml.Error],
@@ -173,15 +173,15 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a name with a slash": {
 			text: "-- fleet.yaml --\nname: a/b\n", is: is[*fleetyaml.Error],
-			want: `fleet.yaml: name "a/b" holds a "/"; choose another one`,
+			want: `fleet.yaml: name "a/b" contains a "/"; choose another name`,
 		},
 		"a chart outside": {
 			text: "-- c/Chart.yaml --\n-- a/fleet.yaml --\nhelm: {chart: ../c}\n", paths: []string{"a"}, is: is[*bundle.ChartError],
-			want: `folder a: a/fleet.yaml: helm.chart "../c" leads out of the bundle's folder; move the chart into it`,
+			want: `folder a: a/fleet.yaml: helm.chart "../c" is outside of the bundle's folder; move the chart into it`,
 		},
 		"a chart that is not there": {
 			text: "-- fleet.yaml --\ntargets: [{helm: {chart: c}}]\n-- c/a.yaml --\n", is: is[*bundle.ChartError],
-			want: `folder .: fleet.yaml: helm.chart "c" is no folder of the bundle with a Chart.yaml, no packed chart and no address of one`,
+			want: `folder .: fleet.yaml: helm.chart "c" is neither a folder of the bundle with a Chart.yaml, nor a packed chart, nor the address of a chart`,
 		},
 		"a chart that cannot be read": {
 			text: "-- fleet.yaml --\n-- Chart.yaml --\nname: [broken\n", is: is[*fleetyaml.Error],
@@ -189,7 +189,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"a chart whose address is none": {
 			text: "-- fleet.yaml --\nhelm: {repo: 'ftp://example.com', chart: c}\n", is: is[*bundle.LocationError],
-			want: `folder .: fleet.yaml: chart "c" of helm.repo "ftp://example.com": a Helm repository has an address that begins with https://, http:// or oci://`,
+			want: `folder .: fleet.yaml: chart "c" of helm.repo "ftp://example.com": the address of a Helm repository begins with https://, http:// or oci://`,
 		},
 		"a values file that is not there": {
 			text: "-- fleet.yaml --\nhelm: {chart: ., valuesFiles: [v.yaml]}\n", is: is[*bundle.ValuesFileError],
@@ -246,7 +246,7 @@ func TestReadWarnings(t *testing.T) {
 	want := []string{
 		`path "x*" matches no folder`,
 		`empty/fleet.yaml:1:1: unknown key "colour" is ignored`,
-		"empty: no bundle is made of this folder, because it has no files (hidden ones do not count)",
+		"empty: this folder is not read as a bundle, because it contains no files (hidden files are ignored)",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -265,8 +265,8 @@ func TestReadWarnsOfMissingOverlays(t *testing.T) {
 		lines = append(lines, warning.String())
 	}
 	want := []string{
-		`fleet.yaml: yaml.overlays names "gone", and there is no folder overlays/gone, so it does nothing`,
-		`fleet.yaml: yaml.overlays names "lost", and there is no folder overlays/lost, so it does nothing`,
+		`fleet.yaml: yaml.overlays names "gone" and has no effect: the folder overlays/gone does not exist`,
+		`fleet.yaml: yaml.overlays names "lost" and has no effect: the folder overlays/lost does not exist`,
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -439,13 +439,13 @@ func TestReadLinks(t *testing.T) {
 		"through another link":    {links: map[string]string{"one": "two", "two": "./real"}, want: []string{"one/a.yaml", "real/a.yaml", "two/a.yaml"}},
 		"up and down again":       {links: map[string]string{"real/up.yaml": "../real/a.yaml"}, want: []string{"real/a.yaml", "real/up.yaml"}},
 		"ignored":                 {links: map[string]string{"ignored": "../outside"}, want: []string{"real/a.yaml"}},
-		"out of the bundle":       {links: map[string]string{"link": "../outside"}, err: "following the symbolic link link: it leads out of the bundle's folder"},
-		"out by way of a link":    {links: map[string]string{"deep/er/x": "../../real", "link": "deep/er/x/../../outside/o.yaml"}, err: "following the symbolic link link: it leads out of the bundle's folder"},
-		"absolute":                {links: map[string]string{"link": "/etc/hostname"}, err: "following the symbolic link link: it is absolute, so it leads out of the bundle's folder"},
+		"out of the bundle":       {links: map[string]string{"link": "../outside"}, err: "following the symbolic link link: it points outside of the bundle's folder"},
+		"out by way of a link":    {links: map[string]string{"deep/er/x": "../../real", "link": "deep/er/x/../../outside/o.yaml"}, err: "following the symbolic link link: it points outside of the bundle's folder"},
+		"absolute":                {links: map[string]string{"link": "/etc/hostname"}, err: "following the symbolic link link: it is absolute, so it points outside of the bundle's folder"},
 		"to nothing":              {links: map[string]string{"link": "nowhere"}, err: "following the symbolic link link: "},
 		"to itself":               {links: map[string]string{"link": "link"}, err: "following the symbolic link link: too many links"},
-		"to a folder around it":   {links: map[string]string{"real/link": ".."}, err: "following the symbolic link real/link: it leads back to a folder it is in"},
-		"two folders in a circle": {links: map[string]string{"a/b": "../c", "c/d": "../a"}, err: "following the symbolic link a/b/d: it leads back to a folder it is in"},
+		"to a folder around it":   {links: map[string]string{"real/link": ".."}, err: "following the symbolic link real/link: it points to a folder that contains it"},
+		"two folders in a circle": {links: map[string]string{"a/b": "../c", "c/d": "../a"}, err: "following the symbolic link a/b/d: it points to a folder that contains it"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -531,8 +531,8 @@ func TestNewErrors(t *testing.T) {
 		def  fleetyaml.Definition
 		want string
 	}{
-		"a fleet.yaml":   {text: "-- fleet.yml --\n-- a.yaml --\n", want: "the folder has a fleet.yml, which would be ignored; use fleet_gitrepo with this directory to have it read, or remove it"},
-		"no files":       {text: "-- .hidden --\n", want: "bundle b: the folder holds no files"},
+		"a fleet.yaml":   {text: "-- fleet.yml --\n-- a.yaml --\n", want: "the folder contains a fleet.yml, which would be ignored; remove it, or read this directory with fleet_gitrepo"},
+		"no files":       {text: "-- .hidden --\n", want: "bundle b: the folder contains no files"},
 		"bad options":    {def: fleetyaml.Definition{TargetCustomizationMode: "x"}, want: `options of bundle b: targetCustomizationMode "x" is neither FirstMatch nor AllMatches`},
 		"no such values": {text: "-- a.yaml --\n", def: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{ValuesFiles: []string{"v"}}}}, want: `bundle b: reading values file "v": open v: file does not exist`},
 	}

@@ -108,15 +108,15 @@ type EncryptedValueError struct {
 
 // Error names the place.
 func (e *EncryptedValueError) Error() string {
-	return inFile(e.File, fmt.Sprintf("%s has a value that sops has encrypted, in a place where it is not decrypted; "+
-		"let sops encrypt the file as a whole, and name the file in helm.valuesFiles", e.Place))
+	return inFile(e.File, fmt.Sprintf("%s contains a value encrypted by sops, and values are not decrypted there; "+
+		"encrypt the whole file with sops, and list it in helm.valuesFiles", e.Place))
 }
 
 var (
-	errEncryptedOptions  = errors.New("the file with the options of a bundle cannot be encrypted by sops; encrypt a file of values, and name that file in helm.valuesFiles")
-	errEncryptedChart    = errors.New("the file is encrypted by sops and part of a chart, which is not decrypted; name values files in helm.valuesFiles, and files that are not deployed in a .fleetignore")
-	errEncryptedTemplate = errors.New("the file is encrypted by sops and a template, which is not decrypted")
-	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; name files that are not deployed in a .fleetignore")
+	errEncryptedOptions  = errors.New("the file with the options of a bundle must not be encrypted by sops; encrypt a values file, and list it in helm.valuesFiles")
+	errEncryptedChart    = errors.New("the file is encrypted by sops, and files of a chart are not decrypted; list values files in helm.valuesFiles, and exclude files that are not deployed with a .fleetignore")
+	errEncryptedTemplate = errors.New("the file is encrypted by sops, and templates are not decrypted")
+	errEncryptedFormat   = errors.New("the file is encrypted by sops, and only .yaml, .yml and .json files are decrypted; exclude files that are not deployed with a .fleetignore")
 )
 
 // templatesPrefix begins the names of templates beside manifests.
@@ -125,10 +125,10 @@ const templatesPrefix = "templates/"
 // open decrypts a file of the bundle.
 func (f *folder) open(name string, content []byte) (*sops.Opened, error) {
 	if f.decrypted++; f.decrypted > maxEncrypted {
-		return nil, &CountError{What: "files that sops has encrypted", Limit: maxEncrypted}
+		return nil, &CountError{What: "files encrypted by sops", Limit: maxEncrypted}
 	}
 	if f.decryptedSize += int64(len(content)); f.decryptedSize > maxEncryptedSize {
-		return nil, &SizeError{What: "files that sops has encrypted", Limit: maxEncryptedSize, advice: ignoreAdvice}
+		return nil, &SizeError{What: "files encrypted by sops", Limit: maxEncryptedSize, advice: ignoreAdvice}
 	}
 	opened, err := f.keys.Open(content)
 	if err != nil {

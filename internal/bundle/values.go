@@ -44,7 +44,7 @@ func mayLackValues(fsys fs.FS, helm *fleetyaml.Helm) bool {
 func missingValues(file, name string) fleetyaml.Problem {
 	return fleetyaml.Problem{
 		File: file, Kind: fleetyaml.Note,
-		Message: fmt.Sprintf("helm.valuesFiles names %q, which does not exist; as in Fleet that is no error, because the bundle has no chart", name),
+		Message: fmt.Sprintf("helm.valuesFiles names %q, which does not exist; as in Fleet, this is not an error, because the bundle has no chart", name),
 	}
 }
 
@@ -116,7 +116,7 @@ func (f *folder) readValues(name string) (values, error) {
 		f.values[name] = read
 	}
 	if f.valuesSize += read.size; f.valuesSize > maxValues {
-		return values{}, &SizeError{What: "values files together, each as often as it is named", Limit: maxValues}
+		return values{}, &SizeError{What: "values files together, each counted as often as it is listed", Limit: maxValues}
 	}
 	return read, nil
 }

@@ -162,10 +162,10 @@ func tooLong(data []byte) *Problem {
 	if len(data) <= MaxSize {
 		return nil
 	}
-	return &Problem{Kind: TooLarge, Message: fmt.Sprintf("larger than %d MiB, the most that is read as YAML", MaxSize>>20)}
+	return &Problem{Kind: TooLarge, Message: fmt.Sprintf("larger than the limit of %d MiB for YAML", MaxSize>>20)}
 }
 
-const isTooLarge = " replaced this is larger than 16 MiB"
+const isTooLarge = " replaced, this is larger than 16 MiB"
 
 func tooLarge(node *yaml.Node) *Problem {
 	problem := at(node, TooLarge, "with its aliases"+isTooLarge)
@@ -195,7 +195,7 @@ func (m *measurer) node(node *yaml.Node) (extent, *Problem) {
 	if node.Kind == yaml.AliasNode {
 		known, ok := m.anchors[node.Alias]
 		if !ok {
-			problem := at(node, Syntax, "*%s stands within what it stands for", node.Value)
+			problem := at(node, Syntax, "alias *%s is inside its own anchor", node.Value)
 			return extent{}, &problem
 		}
 		return known, nil
@@ -214,7 +214,7 @@ func (m *measurer) node(node *yaml.Node) (extent, *Problem) {
 		}
 	}
 	if measured.depth > maxDepth {
-		problem := at(node, TooLarge, "more than %d lists and maps within each other", maxDepth)
+		problem := at(node, TooLarge, "lists and maps are nested more than %d deep", maxDepth)
 		return extent{}, &problem
 	}
 	if node.Anchor != "" {

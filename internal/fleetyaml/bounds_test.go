@@ -238,7 +238,7 @@ func TestCheckAliases(t *testing.T) {
 		t.Parallel()
 
 		err := fleetyaml.CheckAliases([]byte("a: 1\n---\nb:\n- 2\n---\na: &a 1\nb: &b [*b]\n"))
-		if want := "7:8: *b stands within what it stands for"; err == nil || err.Error() != want {
+		if want := "7:8: alias *b is inside its own anchor"; err == nil || err.Error() != want {
 			t.Errorf("CheckAliases() = %v, want %s", err, want)
 		}
 	})

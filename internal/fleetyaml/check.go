@@ -184,7 +184,7 @@ func (c *checker) keys(node *yaml.Node, each func(key *yaml.Node, name string, v
 		}
 		name := keyText(key)
 		if line, twice := lines[name]; twice {
-			c.report.fail(node.Content[i], DuplicateKey, "key %q stands a second time; first on line %d", name, line)
+			c.report.fail(node.Content[i], DuplicateKey, "key %q is defined twice; first on line %d", name, line)
 			continue
 		}
 		lines[name] = key.Line
@@ -217,7 +217,7 @@ func (c *checker) object(node *yaml.Node, typ reflect.Type, path string) {
 			name = known
 		}
 		if given[name] {
-			c.report.fail(key, DuplicateKey, "key %q stands a second time, in other case", name)
+			c.report.fail(key, DuplicateKey, "key %q is defined twice, with different case", name)
 			return
 		}
 		given[name] = true

@@ -58,7 +58,7 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		if c.Text == "" {
-			return errors.New("an empty text is no count; write a number or a percentage")
+			return errors.New("a count must not be empty; set a number or a percentage")
 		}
 		return nil
 	}

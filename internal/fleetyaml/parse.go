@@ -105,7 +105,7 @@ func documents(data []byte) (*yaml.Node, []Problem) {
 			continue
 		}
 		if root != nil {
-			return nil, []Problem{at(&document, Invalid, "a second document; Fleet would read the first one only, so put everything there")}
+			return nil, []Problem{at(&document, Invalid, "there is a second document, and Fleet reads only the first; move everything into the first")}
 		}
 		root = document.Content[0]
 		if _, problem := measure(root); problem != nil {

@@ -130,15 +130,15 @@ func TestParseProblems(t *testing.T) {
 		"equal keys, in values too": {
 			text: "name: a\nname: b\nhelm:\n  values:\n    list: [{a: 1, a: 2}]\n    y: 1\n    yes: 2\n",
 			want: []string{
-				`f:2:1: key "name" stands a second time; first on line 1`,
-				`f:5:19: key "a" stands a second time; first on line 5`,
-				`f:7:5: key "true" stands a second time; first on line 6`,
+				`f:2:1: key "name" is defined twice; first on line 1`,
+				`f:5:19: key "a" is defined twice; first on line 5`,
+				`f:7:5: key "true" is defined twice; first on line 6`,
 			},
 			kind: fleetyaml.DuplicateKey,
 		},
 		"a second document": {
 			text: "name: a\n---\nname: b\n",
-			want: []string{"f:2:1: a second document; Fleet would read the first one only, so put everything there"},
+			want: []string{"f:2:1: there is a second document, and Fleet reads only the first; move everything into the first"},
 		},
 		"an unknown mode": {
 			text: "targetCustomizationMode: All\n",
@@ -148,13 +148,13 @@ func TestParseProblems(t *testing.T) {
 			kind: fleetyaml.BadSelector,
 			text: "targets:\n- clusterSelector:\n    matchExpressions: [{key: a, operator: Equals}]\n- clusterGroupSelector: {matchLabels: {a: 'b c'}}\n",
 			want: []string{
-				`f:3:5: clusterSelector: matchExpressions "a": operator "Equals" is none of In, NotIn, Exists, DoesNotExist`,
+				`f:3:5: clusterSelector: matchExpressions "a": operator "Equals" is not one of In, NotIn, Exists, DoesNotExist`,
 				`f:4:25: clusterGroupSelector: matchLabels "a": values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
 			},
 		},
 		"image scans": {
 			text: "imageScans: [{image: a}]\n",
-			want: []string{"f:1:13: imageScans need a controller that writes to the repository, as in Fleet; remove them and let CI, or a tool such as Renovate, write new tags"},
+			want: []string{"f:1:13: imageScans need a controller that writes to the repository, as in Fleet; remove them, and update tags in CI or with a tool such as Renovate"},
 			kind: fleetyaml.ImageScan,
 		},
 	}
@@ -193,7 +193,7 @@ func TestParseDependencies(t *testing.T) {
 	}
 	want := []string{
 		"f:2:3: an entry of dependsOn needs a name or a selector",
-		`f:4:20: acceptedStates: "Healthy" is none of Ready, NotReady, WaitApplied, ErrApplied, OutOfSync, Pending, Modified`,
+		`f:4:20: acceptedStates: "Healthy" is not one of Ready, NotReady, WaitApplied, ErrApplied, OutOfSync, Pending, Modified`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -222,7 +222,7 @@ func TestParseLenient(t *testing.T) {
 	wantNotes := []string{
 		`f:1:1: unknown key "colour" is ignored`,
 		`f:2:1: key "HELM" is read as "helm"`,
-		`f:3:18: overrideTargets is empty, so nothing limits where the bundle goes but its customizations; without any it goes to the cluster group "default"`,
+		`f:3:18: overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group "default"`,
 	}
 	if diff := cmp.Diff(wantNotes, lines); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

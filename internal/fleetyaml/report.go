@@ -28,7 +28,7 @@ func appendProblem(problems []Problem, node *yaml.Node, kind Kind, format string
 	case maxProblems + 1:
 		return problems
 	case maxProblems:
-		return append(problems, at(node, kind, "there is more like this; only %d lines are told of one file", maxProblems))
+		return append(problems, at(node, kind, "there are more problems; only %d are reported for each file", maxProblems))
 	}
 	return append(problems, at(node, kind, format, args...))
 }

@@ -43,7 +43,7 @@ func (r Requirement) compile() (*labels.Requirement, error) {
 	}
 	operator, ok := operators[r.Operator]
 	if !ok {
-		return nil, fmt.Errorf("operator %q is none of In, NotIn, Exists, DoesNotExist", r.Operator)
+		return nil, fmt.Errorf("operator %q is not one of In, NotIn, Exists, DoesNotExist", r.Operator)
 	}
 	return labels.NewRequirement(r.Key, operator, r.Values)
 }

@@ -12,10 +12,10 @@ import (
 // what to use instead.
 func withoutEffect() map[string]string {
 	return map[string]string{
-		"allowedTargetNamespaceSelector": "it is written by Fleet's controllers; restrict who may change the Terraform configuration instead",
+		"allowedTargetNamespaceSelector": "Fleet's controllers set it; restrict who may change the Terraform configuration instead",
 		"correctDrift.keepFailHistory":   "failed revisions are always kept, as far as the history goes",
-		"downstreamResources":            "there is no management cluster to copy from; hand values over in Terraform, or make the Secret on each cluster and name it in helm.valuesFrom",
-		"overwrites":                     "it is written by Fleet's controllers; objects that move between bundles are handed over by the apply",
+		"downstreamResources":            "there is no management cluster to copy from; pass values in Terraform, or create the Secret on each cluster and reference it in helm.valuesFrom",
+		"overwrites":                     "Fleet's controllers set it; the apply moves objects between bundles",
 	}
 }
 
@@ -28,14 +28,14 @@ func (v validator) definition(root *yaml.Node, def Definition) {
 	}
 	if def.OverrideTargets != nil && len(def.OverrideTargets) == 0 {
 		v.report.note(lookup(root, "overrideTargets"), Note,
-			"overrideTargets is empty, so nothing limits where the bundle goes but its customizations; without any it goes to the cluster group \"default\"")
+			"overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group \"default\"")
 	}
 	if len(def.ImageScans) > 0 {
 		v.report.fail(lookup(root, "imageScans"), ImageScan,
-			"imageScans need a controller that writes to the repository, as in Fleet; remove them and let CI, or a tool such as Renovate, write new tags")
+			"imageScans need a controller that writes to the repository, as in Fleet; remove them, and update tags in CI or with a tool such as Renovate")
 	}
 	if len(def.Annotations) > 0 {
-		v.report.note(lookup(root, "annotations"), Note, "annotations have no effect here: Fleet puts them on its Bundle object, and there is none")
+		v.report.note(lookup(root, "annotations"), Note, "annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here")
 	}
 	for _, list := range []struct {
 		key   string
@@ -109,7 +109,7 @@ func (v validator) dependency(node *yaml.Node, dependency Dependency) {
 	for i, state := range dependency.AcceptedStates {
 		if !slices.Contains(states, state) {
 			v.report.fail(lookup(node, "acceptedStates", i), BadDependency, "%s",
-				fmt.Sprintf("acceptedStates: %q is none of %s", state, strings.Join(states, ", ")))
+				fmt.Sprintf("acceptedStates: %q is not one of %s", state, strings.Join(states, ", ")))
 		}
 	}
 }

@@ -24,7 +24,7 @@ type SameNameError struct {
 	Index int
 }
 
-func (e *SameNameError) Error() string { return fmt.Sprintf("two bundles are called %s", e.Bundle) }
+func (e *SameNameError) Error() string { return fmt.Sprintf("two bundles are named %s", e.Bundle) }
 
 // UnreadableError reports a bundle that cannot be read.
 type UnreadableError struct {

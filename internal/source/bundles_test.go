@@ -41,7 +41,7 @@ func TestReadListedBundles(t *testing.T) {
 		"unknown element":              {listed: one("new", source.Listed{}), unknown: "the bundle new"},
 		"unknown content":              {listed: one("new", source.Listed{Element: source.Element{Digest: "d"}, IsKnown: true}), unknown: "the content of bundle new"},
 		"unknown credentials":          {listed: one("new", damaged), needsUnknown: true, unknown: "the credentials for bundle new"},
-		"two of one name":              {listed: []map[string]source.Listed{web, web}, wrong: "two bundles are called web"},
+		"two of one name":              {listed: []map[string]source.Listed{web, web}, wrong: "two bundles are named web"},
 		"unreadable":                   {listed: one("new", damaged), wrong: "reading bundle new: "},
 		"unreadable, and left aside":   {listed: one("new", damaged), unreadable: map[string]error{}, names: []string{"web"}},
 		"the first one cannot be read": {listed: one("a", damaged), wrong: "reading bundle a: "},

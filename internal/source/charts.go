@@ -85,7 +85,7 @@ func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle,
 		known, ok := find(pins, func(p Pinned) bool { return p.Folder == folder })
 		files, pin, err := c.chartsForDependencies(spec).Dependencies(ctx, b.Files, folder, known.Pin)
 		if err != nil {
-			return whole{}, fmt.Errorf("fetching what chart %s of bundle %s depends on: %w", folder, b.Name, err)
+			return whole{}, fmt.Errorf("fetching the dependencies of chart %s of bundle %s: %w", folder, b.Name, err)
 		}
 		made.found = append(made.found, Pinned{Folder: folder, Pin: pin})
 		// A pin of other dependencies than Chart.yaml names by now was of no use.
@@ -94,13 +94,13 @@ func (c chartSources) complete(ctx context.Context, spec Spec, b *bundle.Bundle,
 	}
 	complete, err := b.Add(added)
 	if err != nil {
-		return whole{}, fmt.Errorf("making bundle %s: %w", b.Name, err)
+		return whole{}, fmt.Errorf("building bundle %s: %w", b.Name, err)
 	}
 	made.bundle = &complete
 	return made, nil
 }
 
-var errNoCharts = errors.New("this provider fetches no charts")
+var errNoCharts = errors.New("charts cannot be fetched here")
 
 func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 	i := slices.IndexFunc(pins, match)

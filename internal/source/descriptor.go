@@ -132,7 +132,7 @@ func Decode(text string) (Descriptor, error) {
 		return Descriptor{}, errNoDescriptor
 	}
 	if e.Version != version {
-		return Descriptor{}, fmt.Errorf("the descriptor of a bundle has version %d, this release of the provider knows version %d; use the release that wrote the state, or a newer one",
+		return Descriptor{}, fmt.Errorf("the descriptor of a bundle has version %d, and this release of the provider supports version %d; use the release that wrote the state, or a newer one",
 			e.Version, version)
 	}
 	var d Descriptor
@@ -142,7 +142,7 @@ func Decode(text string) (Descriptor, error) {
 	return d, d.validate()
 }
 
-var errNoDescriptor = errors.New("this is not the descriptor of a bundle; take it from the bundles attribute of fleet_gitrepo or fleet_bundle as it is")
+var errNoDescriptor = errors.New("this is not the descriptor of a bundle; use the bundles attribute of fleet_gitrepo or fleet_bundle unchanged")
 
 func decompress(packed string) ([]byte, error) {
 	compressed, err := base64.StdEncoding.DecodeString(packed)
@@ -165,7 +165,7 @@ func decompress(packed string) ([]byte, error) {
 
 func (d Descriptor) validate() error {
 	if d.Bundle == "" {
-		return errors.New("the descriptor names no bundle")
+		return errors.New("the descriptor has no bundle name")
 	}
 	return d.Spec.validate()
 }

@@ -28,8 +28,8 @@ func TestGenerateNotes(t *testing.T) {
 		got = append(got, note.String())
 	}
 	want := []string{
-		`overrideTargets is empty, so nothing limits where the bundle goes but its customizations; without any it goes to the cluster group "default"`,
-		`yaml.overlays names "gone", and there is no folder overlays/gone, so it does nothing`,
+		`overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group "default"`,
+		`yaml.overlays names "gone" and has no effect: the folder overlays/gone does not exist`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

@@ -201,7 +201,7 @@ func settleElements(planned, made map[string]Element) error {
 		}
 		found, ok := made[name]
 		if !ok || found.Digest != planned[name].Digest {
-			errs = append(errs, &ElementError{Bundle: name, Problem: ChangedSincePlan, Err: errors.New("it is not what was planned")})
+			errs = append(errs, &ElementError{Bundle: name, Problem: ChangedSincePlan, Err: errors.New("it differs from the plan")})
 			continue
 		}
 		planned[name] = found
@@ -241,7 +241,7 @@ const (
 	UnreadableDescriptor ElementProblem = iota
 	// UnreadableChart: its chart cannot be read.
 	UnreadableChart
-	// ChangedSincePlan: it is not what was planned.
+	// ChangedSincePlan: it differs from the plan.
 	ChangedSincePlan
 )
 

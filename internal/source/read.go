@@ -42,7 +42,7 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	}
 	made, warnings, err := reader.New(spec.Definition.Name, files, options)
 	if err != nil {
-		return bundle.Result{}, fmt.Errorf("making bundle %s of %s: %w", spec.Definition.Name, spec.where(), err)
+		return bundle.Result{}, fmt.Errorf("building bundle %s from %s: %w", spec.Definition.Name, spec.where(), err)
 	}
 	return bundle.Result{Bundles: []bundle.Bundle{made}, Warnings: warnings}, nil
 }
@@ -82,7 +82,7 @@ func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), 
 	return files, nothing, err
 }
 
-var errNoGit = errors.New("this provider reads nothing from git")
+var errNoGit = errors.New("git repositories cannot be read here")
 
 // fetchError marks that a commit could not be fetched, as against read.
 type fetchError struct{ err error }

@@ -176,12 +176,12 @@ func (s *Store) Bundle(ctx context.Context, descriptor, digest string) (*bundle.
 	}
 	head, headErr := s.git.Resolve(ctx, d.Git.Repo, d.Git.ref())
 	if headErr != nil || head == d.Git.Commit {
-		return nil, fmt.Errorf("making bundle %s again: %w", d.Bundle, err)
+		return nil, fmt.Errorf("rebuilding bundle %s: %w", d.Bundle, err)
 	}
 	d.Spec = d.at(head)
 	b, headErr = s.again(ctx, d, digest)
 	if headErr != nil {
-		return nil, fmt.Errorf("making bundle %s again: %w", d.Bundle, errors.Join(err, headErr))
+		return nil, fmt.Errorf("rebuilding bundle %s: %w", d.Bundle, errors.Join(err, headErr))
 	}
 	return b, nil
 }

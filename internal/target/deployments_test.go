@@ -107,7 +107,7 @@ func TestMatchErrors(t *testing.T) {
 		"an unknown group":   {target.Rule{ClusterGroup: "h"}, `rule 2: no cluster group is called "h"; the cluster groups are g`},
 		"a broken selector": {
 			target.Rule{ClusterSelector: &fleetyaml.Selector{MatchExpressions: []fleetyaml.Requirement{{Key: "a", Operator: "Like"}}}},
-			`rule 2: cluster selector: matchExpressions "a": operator "Like" is none of In, NotIn, Exists, DoesNotExist`,
+			`rule 2: cluster selector: matchExpressions "a": operator "Like" is not one of In, NotIn, Exists, DoesNotExist`,
 		},
 	}
 	for name, test := range tests {
