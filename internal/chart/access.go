@@ -89,8 +89,8 @@ func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
 }
 
 var (
-	errNoPrefix = errors.New("the beginning of a URL is wanted: https://, http:// or oci://, a host, and perhaps a path")
-	errTwoWays  = errors.New("give a token, or username and password")
+	errNoPrefix = errors.New("it must be the beginning of a URL: https://, http:// or oci://, a host, and optionally a path")
+	errTwoWays  = errors.New("set either a token, or username and password")
 )
 
 func newAccount(prefix string, registry Registry, patience time.Duration) (*account, error) {

@@ -100,13 +100,13 @@ type unpacking struct {
 }
 
 var (
-	errRatio     = errors.New("it unpacks to far more than it is; it looks like an archive bomb")
-	errOutside   = errors.New("its path leads out of the archive")
-	errTwice     = errors.New("it is there twice")
-	errName      = errors.New("its name is no file name")
+	errRatio     = errors.New("its content is far larger than the archive; it may be an archive bomb")
+	errOutside   = errors.New("its path is outside of the archive")
+	errTwice     = errors.New("the archive contains it twice")
+	errName      = errors.New("its name is not a valid file name")
 	errDevice    = errors.New("it is a device; only files, folders and links are unpacked")
-	errNoFile    = errors.New("it is a link, and not to a file in the folder of the chart")
-	errNoChart   = errors.New("it holds no Chart.yaml where the chart should be")
+	errNoFile    = errors.New("it is a link that does not point to a file in the folder of the chart")
+	errNoChart   = errors.New("it contains no Chart.yaml in the folder of the chart")
 	errDirectory = errors.New("its list of entries is too large")
 )
 
@@ -166,7 +166,7 @@ func (u *unpacking) checkTotal() error {
 
 func (u *unpacking) checkEntries(n int) error {
 	if n > u.limits.entries {
-		return &ArchiveError{Err: fmt.Errorf("it holds more than %d entries", u.limits.entries)}
+		return &ArchiveError{Err: fmt.Errorf("it contains more than %d entries", u.limits.entries)}
 	}
 	return nil
 }

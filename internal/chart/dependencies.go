@@ -64,7 +64,7 @@ func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder 
 	}
 	found.Digest = digestOf(added)
 	if pin.Digest != "" && pin.Digest != found.Digest && maps.Equal(pin.Dependencies, found.Dependencies) {
-		return nil, bundle.Pin{}, changed("what chart "+folder+" depends on", "", pin.Digest, found.Digest)
+		return nil, bundle.Pin{}, changed("the dependencies of chart "+folder, "", pin.Digest, found.Digest)
 	}
 	return added, found, nil
 }
@@ -152,9 +152,9 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 	address := strings.TrimSuffix(d.Repository, "/")
 	switch {
 	case address == "":
-		return nil, "", &FetchError{URL: d.Name, Reason: NotFound, Err: errors.New("it names no repository and does not lie in charts/")}
+		return nil, "", &FetchError{URL: d.Name, Reason: NotFound, Err: errors.New("it has no repository and is not in charts/")}
 	case strings.HasPrefix(address, "@"), strings.HasPrefix(address, "alias:"):
-		return nil, "", &FetchError{URL: address, Reason: Malformed, Err: errors.New("an alias is known only to the machine it was made on; write the repository's URL")}
+		return nil, "", &FetchError{URL: address, Reason: Malformed, Err: errors.New("an alias is known only on the machine where it was added; set the URL of the repository")}
 	case strings.HasPrefix(address, fileScheme):
 		return beside(files, folder, d)
 	case strings.HasPrefix(address, ociScheme+"://"):
@@ -175,12 +175,12 @@ func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder st
 func beside(files []bundle.File, folder string, d *chart.Dependency) ([]bundle.File, string, error) {
 	relative := strings.TrimPrefix(d.Repository, fileScheme)
 	at := path.Join(folder, relative)
-	missing := &FetchError{URL: d.Repository, Reason: NotFound, Err: errors.New("there is no such chart in the bundle; nothing outside of it is read")}
+	missing := &FetchError{URL: d.Repository, Reason: NotFound, Err: errors.New("the bundle does not contain this chart, and nothing outside of the bundle is read")}
 	if path.IsAbs(relative) || at == ".." || strings.HasPrefix(at, "../") {
 		return nil, "", missing
 	}
 	if strings.HasPrefix(folder+"/", at+"/") || at == "." {
-		return nil, "", &FetchError{URL: d.Repository, Reason: Malformed, Err: errors.New("the chart lies in the folder it depends on")}
+		return nil, "", &FetchError{URL: d.Repository, Reason: Malformed, Err: errors.New("the folder of the dependency contains the chart that depends on it")}
 	}
 	found := below(files, at)
 	metadata, err := metadataOf(found, ".")

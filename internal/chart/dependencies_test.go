@@ -201,14 +201,14 @@ func TestDependenciesErrors(t *testing.T) {
 		reason     chart.Reason
 		text       string
 	}{
-		{"alias", `{name: redis, version: "1", repository: "@stable"}`, chart.Malformed, "write the repository's URL"},
-		{"another alias", `{name: redis, version: "1", repository: "alias:stable"}`, chart.Malformed, "write the repository's URL"},
-		{"nowhere", `{name: redis, version: "1"}`, chart.NotFound, "names no repository"},
+		{"alias", `{name: redis, version: "1", repository: "@stable"}`, chart.Malformed, "set the URL of the repository"},
+		{"another alias", `{name: redis, version: "1", repository: "alias:stable"}`, chart.Malformed, "set the URL of the repository"},
+		{"nowhere", `{name: redis, version: "1"}`, chart.NotFound, "has no repository"},
 		{"outside", `{name: redis, version: "1", repository: "file://../redis"}`, chart.NotFound, "nothing outside"},
 		{"absolute", `{name: redis, version: "1", repository: "file:///redis"}`, chart.NotFound, "nothing outside"},
-		{"itself", `{name: redis, version: "1", repository: "file://."}`, chart.Malformed, "lies in the folder"},
-		{"beside, another version", `{name: common, version: "^2", repository: "file://common"}`, chart.NotFound, `no version "^2", but 1.0.0`},
-		{"no such version", fmt.Sprintf("{name: redis, version: ^2, repository: %q}", server.RepositoryURL()), chart.NotFound, `no version "^2", but 1.0.0`},
+		{"itself", `{name: redis, version: "1", repository: "file://."}`, chart.Malformed, "contains the chart that depends on it"},
+		{"beside, another version", `{name: common, version: "^2", repository: "file://common"}`, chart.NotFound, `no version "^2"; available: 1.0.0`},
+		{"no such version", fmt.Sprintf("{name: redis, version: ^2, repository: %q}", server.RepositoryURL()), chart.NotFound, `no version "^2"; available: 1.0.0`},
 		{"no such chart", fmt.Sprintf("{name: mongo, version: ^2, repository: %q}", server.RepositoryURL()), chart.NotFound, `no chart "mongo"`},
 		{"no YAML", "{", chart.Malformed, "Chart.yaml"},
 	}

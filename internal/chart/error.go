@@ -28,15 +28,15 @@ type Reason string
 
 // The reasons of a FetchError.
 const (
-	Unauthorized Reason = "the server wants other credentials"
+	Unauthorized Reason = "the server refused the credentials"
 	Untrusted    Reason = "the server's certificate is not trusted"
 	NotFound     Reason = "not found"
-	Truncated    Reason = "the download broke off"
-	Stalled      Reason = "the server does not go on"
-	Mismatch     Reason = "the checksum is another one"
-	Changed      Reason = "it has changed"
-	TooLarge     Reason = "it is too large"
-	Malformed    Reason = "it cannot be read"
+	Truncated    Reason = "the download was interrupted"
+	Stalled      Reason = "the server stopped sending"
+	Mismatch     Reason = "the checksum does not match"
+	Changed      Reason = "the content has changed"
+	TooLarge     Reason = "the content is too large"
+	Malformed    Reason = "the content cannot be read"
 	Failed       Reason = "the request failed"
 )
 
@@ -55,9 +55,9 @@ func (e *FetchError) Error() string {
 	}
 	switch e.Reason {
 	case Unauthorized:
-		text += "; give the provider credentials for it, under registries"
+		text += "; set credentials for it in the provider, under registries"
 	case Untrusted:
-		text += "; give the provider the authority's certificate, as ca_bundle under registries"
+		text += "; set ca_bundle in the provider, under registries, to the certificate of the authority"
 	case NotFound, Truncated, Stalled, Mismatch, Changed, TooLarge, Malformed, Failed:
 	}
 	return text
@@ -114,7 +114,7 @@ func reasonOfStatus(status int) Reason {
 }
 
 func answered(status int) error {
-	return fmt.Errorf("the server answers %d %s", status, http.StatusText(status))
+	return fmt.Errorf("the server returned status %d %s", status, http.StatusText(status))
 }
 
 // withoutURL takes the URL off an error of net/http, as it may hold a token.
@@ -130,7 +130,7 @@ func withoutURL(err error) error {
 func shown(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return "(an address that is no URL)"
+		return "(an address that is not a valid URL)"
 	}
 	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
 	return parsed.String()

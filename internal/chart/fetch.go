@@ -134,7 +134,7 @@ func changed(what, version, planned, found string) error {
 	}
 	const enough = 12 // As much of a digest as tells two apart.
 	return &FetchError{URL: what, Reason: Changed, Err: fmt.Errorf(
-		"%s fetched with the digest %.*s when it was planned and has %.*s now; it was published again with other files", which, enough, planned, enough, found)}
+		"%s fetched with digest %.*s when it was planned, and has digest %.*s now; it was published again with other files", which, enough, planned, enough, found)}
 }
 
 // files answers those of a chart alone, with its exact version, if it has one, and
@@ -151,7 +151,7 @@ func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin)
 		return files, bundle.Pin{}, err
 	case bundle.Git:
 	}
-	return nil, bundle.Pin{}, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("a git repository is not fetched this way")}
+	return nil, bundle.Pin{}, &FetchError{URL: shown(at.URL), Reason: Malformed, Err: errors.New("git repositories are not fetched as archives")}
 }
 
 // fromArchive downloads an archive and unpacks the chart in it.

@@ -32,7 +32,7 @@ func (d download) Close() error {
 func (f *Fetcher) get(ctx context.Context, address string, limit int64, sum checksum) (download, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return download{}, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is no URL")}
+		return download{}, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is not a valid URL")}
 	}
 	response, err := f.client.Do(request)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // without end, while an archive can hold itself.
 const maxNesting = 8
 
-var errNesting = fmt.Errorf("packed charts are in it more than %d levels deep", maxNesting)
+var errNesting = fmt.Errorf("packed charts are nested more than %d levels deep", maxNesting)
 
 // Unpack returns the files of a packed chart. Helm bounds the size of what it unpacks to,
 // and not how many files that are. The error is an *ArchiveError or one of Helm's.

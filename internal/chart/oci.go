@@ -125,7 +125,7 @@ func (r *registries) version(ctx context.Context, client *registryClient, versio
 	if client.reference != "" {
 		exact = cmp.Or(version, versionOf(client.reference))
 		if isDigest := strings.Contains(client.reference, ":"); !isDigest && tagOf(exact) != client.reference {
-			return "", "", &FetchError{URL: client.address, Reason: NotFound, Err: fmt.Errorf("version %q is asked for at the address of %q", version, client.reference)}
+			return "", "", &FetchError{URL: client.address, Reason: NotFound, Err: fmt.Errorf("version %q was requested, and the address contains %q", version, client.reference)}
 		}
 		return exact, client.reference, nil
 	}
@@ -207,11 +207,11 @@ func (c *registryClient) layer(ctx context.Context, reference string) (described
 	}
 	defer func() { _ = reader.Close() }()
 	if described.Size > maxManifest {
-		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest has more than %d MiB", maxManifest>>20)}
+		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: TooLarge, Err: fmt.Errorf("its manifest is larger than %d MiB", maxManifest>>20)}
 	}
 	document, err := content.ReadAll(io.LimitReader(reader, maxManifest), described)
 	if errors.Is(err, content.ErrMismatchedDigest) {
-		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("its manifest has another digest than the registry says")}
+		return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Mismatch, Err: errors.New("the digest of its manifest differs from the one that the registry returned")}
 	}
 	if err != nil {
 		return described, ocispec.Descriptor{}, err
@@ -225,5 +225,5 @@ func (c *registryClient) layer(ctx context.Context, reference string) (described
 			return described, layer, layer.Digest.Validate()
 		}
 	}
-	return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: errors.New("it holds no Helm chart")}
+	return described, ocispec.Descriptor{}, &FetchError{URL: c.address, Reason: Malformed, Err: errors.New("it contains no Helm chart")}
 }

@@ -48,7 +48,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 func (f *Fetcher) repository(ctx context.Context, address string) (repository, error) {
 	location, err := url.Parse(address)
 	if err != nil {
-		return repository{}, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is no URL")}
+		return repository{}, &FetchError{URL: shown(address), Reason: Malformed, Err: errors.New("it is not a valid URL")}
 	}
 	at := location.JoinPath("index.yaml").String()
 	saved, err := f.get(ctx, at, maxIndex, newChecksum(""))
@@ -63,7 +63,7 @@ func (f *Fetcher) repository(ctx context.Context, address string) (repository, e
 	defer done()
 	index, err := readIndex(saved.Name())
 	if err != nil {
-		return repository{}, &FetchError{URL: shown(at), Reason: Malformed, Err: fmt.Errorf("it is no index of a Helm repository: %w", err)}
+		return repository{}, &FetchError{URL: shown(at), Reason: Malformed, Err: fmt.Errorf("it is not the index of a Helm repository: %w", err)}
 	}
 	return repository{url: address, index: index}, nil
 }
@@ -127,7 +127,7 @@ func checkConstraint(address, version string) error {
 		return nil
 	}
 	if _, err := semver.NewConstraint(version); err != nil {
-		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%q is no version and no range of versions", version)}
+		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%q is neither a version nor a range of versions", version)}
 	}
 	return nil
 }
@@ -139,24 +139,24 @@ func noVersion(address, what, version string, versions []string) error {
 		wanted = "no stable version"
 	}
 	if len(versions) == 0 {
-		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s, nor any other", what, wanted)}
+		return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s, and no other versions", what, wanted)}
 	}
 	const most = 10
 	listed := strings.Join(versions[:min(most, len(versions))], ", ")
 	if len(versions) > most {
 		listed += " and others"
 	}
-	return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s, but %s", what, wanted, listed)}
+	return &FetchError{URL: shown(address), Reason: NotFound, Err: fmt.Errorf("%s has %s; available: %s", what, wanted, listed)}
 }
 
 // archive says where a version is kept.
 func (r repository) archive(entry *repo.ChartVersion) (bundle.Location, error) {
 	if len(entry.URLs) == 0 {
-		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the index names no archive of %s %s", entry.Name, entry.Version)}
+		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the index contains no archive URL for %s %s", entry.Name, entry.Version)}
 	}
 	address, err := repo.ResolveReferenceURL(r.url, entry.URLs[0])
 	if err != nil {
-		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the address of %s %s is no URL", entry.Name, entry.Version)}
+		return bundle.Location{}, &FetchError{URL: shown(r.url), Reason: Malformed, Err: fmt.Errorf("the archive URL of %s %s is not valid", entry.Name, entry.Version)}
 	}
 	at := bundle.Location{Kind: bundle.Archive, URL: address, Format: "tar.gz"}
 	if entry.Digest != "" {

@@ -135,7 +135,7 @@ func (c *Credentials[V]) All() iter.Seq[V] {
 }
 
 // ErrNoCertificate says that a bundle of certificates is none.
-var ErrNoCertificate = errors.New("ca_bundle holds no certificate in PEM")
+var ErrNoCertificate = errors.New("ca_bundle contains no certificate in PEM")
 
 // NewTransport makes a transport that takes proxies from the environment. It trusts the
 // certificates of caBundle, in PEM, besides those of the machine, or any if insecure is set. The

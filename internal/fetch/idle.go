@@ -15,7 +15,7 @@ type IdleTimeoutError struct {
 }
 
 func (e *IdleTimeoutError) Error() string {
-	return fmt.Sprintf("nothing arrived for too long (%s)", e.After)
+	return fmt.Sprintf("no data was received for %s", e.After)
 }
 
 // IdleTimeout ends a context when too little has arrived for a while. However long a transfer

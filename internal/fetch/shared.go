@@ -57,7 +57,7 @@ func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.
 // gaveUpError says that the one who worked for all has given up.
 type gaveUpError struct{}
 
-func (gaveUpError) Error() string { return "the first caller has given up" }
+func (gaveUpError) Error() string { return "the first caller was cancelled" }
 
 // isOver says whether a context has ended. One with a deadline says so a moment after it, and a
 // connection can fail by the deadline before.
