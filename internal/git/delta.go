@@ -9,7 +9,7 @@ import (
 )
 
 // errDelta is why a difference cannot be applied.
-var errDelta = errors.New("a difference between objects is malformed")
+var errDelta = errors.New("a delta between objects is malformed")
 
 // deltaSizes reads how a difference begins: the sizes of what it applies to and
 // of what it makes.

@@ -30,7 +30,7 @@ type ObjectFormatError struct {
 }
 
 func (e *ObjectFormatError) Error() string {
-	return fmt.Sprintf("%s uses the object format %s, and only sha1 can be read; read a copy of the repository in that format, or a local checkout with directory", e.URL, e.Format)
+	return fmt.Sprintf("%s uses the object format %s, and only sha1 is supported; use a copy of the repository in that format, or directory for a local checkout", e.URL, e.Format)
 }
 
 // AuthenticationError says that a server wants other credentials, or that those
@@ -80,9 +80,9 @@ type RepositoryNotFoundError struct {
 func (e *RepositoryNotFoundError) Error() string {
 	said := ""
 	if e.Message != "" {
-		said = fmt.Sprintf(" (the server says: %s)", e.Message)
+		said = fmt.Sprintf(" (the server reported: %s)", e.Message)
 	}
-	return fmt.Sprintf("repository %s does not exist or may not be seen with these credentials, servers answer both alike%s; check the URL, then: %s",
+	return fmt.Sprintf("repository %s does not exist, or these credentials have no access to it; servers do not distinguish the two%s; check the URL, then: %s",
 		e.URL, said, adviseCredentials(e.Prefix))
 }
 
@@ -109,9 +109,9 @@ func (e *RevisionNotFoundError) Error() string {
 		return fmt.Sprintf("%s of %s does not exist: the repository is empty; push a commit first", e.Revision, e.Repo)
 	}
 	if e.Err != nil {
-		return fmt.Sprintf("%s cannot be had from %s; it may have been deleted or overwritten, or not been pushed: %v", e.Revision, e.Repo, e.Err)
+		return fmt.Sprintf("%s could not be fetched from %s; it may have been deleted or overwritten, or not been pushed: %v", e.Revision, e.Repo, e.Err)
 	}
-	return fmt.Sprintf("%s of %s does not exist; it may have been deleted or overwritten, or not been pushed (a commit is named by all of its 40 digits)",
+	return fmt.Sprintf("%s of %s does not exist; it may have been deleted or overwritten, or not been pushed (a commit needs all of its 40 digits)",
 		e.Revision, e.Repo)
 }
 
@@ -143,7 +143,7 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("reading from %s: nothing has arrived for %s; check the server, the network and proxy settings, and try again", e.URL, e.After)
+	return fmt.Sprintf("reading from %s: no data was received for %s; check the server, the network and proxy settings, and try again", e.URL, e.After)
 }
 
 // Timeout marks the error as one of time, as net.Error does.
@@ -157,7 +157,7 @@ type CertificateError struct {
 }
 
 func (e *CertificateError) Error() string {
-	return fmt.Sprintf("verifying the certificate of %s: %v; give the certificate of the authority that signed it in ca_bundle of the matching entry of the provider's git map", e.URL, e.Err)
+	return fmt.Sprintf("verifying the certificate of %s: %v; set ca_bundle to the certificate of the authority that signed it, in the matching entry of the provider's git map", e.URL, e.Err)
 }
 
 func (e *CertificateError) Unwrap() error { return e.Err }
@@ -172,7 +172,7 @@ type MovedError struct {
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("%s redirects to %s, and the credentials for the one are not sent to the other: %v; if the repository has moved, change the URL to the new address",
+	return fmt.Sprintf("%s redirects to %s, which does not receive the credentials of the former address: %v; if the repository has moved, change the URL to the new address",
 		e.URL, e.To, e.Err)
 }
 
@@ -186,7 +186,7 @@ type HostKeyError struct {
 }
 
 func (e *HostKeyError) Error() string {
-	return fmt.Sprintf("verifying the host key of %s: %v%s; somebody may be between you and the server, or its key was changed: compare with what its owner publishes, then correct known_hosts",
+	return fmt.Sprintf("verifying the host key of %s: %v%s; the connection may be intercepted, or the key of the server was changed: compare the key with the published one, then correct known_hosts",
 		e.URL, e.Err, showFingerprint(e.Fingerprint))
 }
 
@@ -200,7 +200,7 @@ type UnknownHostError struct {
 }
 
 func (e *UnknownHostError) Error() string {
-	return fmt.Sprintf("verifying the host key of %s: %v%s; compare with what the server's owner publishes, and give the key in known_hosts of the matching entry of the provider's git map",
+	return fmt.Sprintf("verifying the host key of %s: %v%s; compare the key with the published one, and add it to known_hosts of the matching entry of the provider's git map",
 		e.URL, e.Err, showFingerprint(e.Fingerprint))
 }
 
@@ -210,7 +210,7 @@ func showFingerprint(fingerprint string) string {
 	if fingerprint == "" {
 		return ""
 	}
-	return " (the server showed " + fingerprint + ")"
+	return " (the key of the server is " + fingerprint + ")"
 }
 
 func explainHostKey(at location, fingerprint string, err error) error {
@@ -229,7 +229,7 @@ type PackError struct {
 }
 
 func (e *PackError) Error() string {
-	return fmt.Sprintf("downloading from %s: what arrived is cut off or damaged (%d bytes): %v; try again", e.URL, e.Received, e.Err)
+	return fmt.Sprintf("downloading from %s: the received data is incomplete or damaged (%d bytes): %v; try again", e.URL, e.Received, e.Err)
 }
 
 func (e *PackError) Unwrap() error { return e.Err }
@@ -241,7 +241,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("downloading from %s: it takes more than %d MiB; keep large files and their history in another repository, or read a local checkout with directory", e.URL, e.Limit>>20)
+	return fmt.Sprintf("downloading from %s: the download exceeds %d MiB; keep large files and their history in another repository, or use directory for a local checkout", e.URL, e.Limit>>20)
 }
 
 // LFSPointerError says that a file stands in git only as a pointer to Git LFS,
@@ -249,7 +249,7 @@ func (e *SizeError) Error() string {
 type LFSPointerError struct{ Path string }
 
 func (e *LFSPointerError) Error() string {
-	return "the file is kept in Git LFS, which is not supported; commit the file itself, or keep it out of the bundle with .fleetignore"
+	return "the file is stored in Git LFS, which is not supported; commit the file itself, or exclude it with a .fleetignore"
 }
 
 // SubmoduleError says which submodule could not be read.
@@ -266,7 +266,7 @@ func (e *SubmoduleError) Unwrap() error { return e.Err }
 
 // ErrOutsideTree is the cause of the error for a symbolic link whose target is
 // not inside the repository.
-var ErrOutsideTree = errors.New("the symbolic link leads out of the repository")
+var ErrOutsideTree = errors.New("the symbolic link points outside of the repository")
 
 // known says whether an error already has a type of this package.
 func known(err error) bool {

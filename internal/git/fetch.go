@@ -167,7 +167,7 @@ func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit 
 			return nil, err
 		}
 		if !errors.Is(err, plumbing.ErrObjectNotFound) {
-			return nil, fmt.Errorf("reading what %s sent: %w", at, err)
+			return nil, fmt.Errorf("reading the data received from %s: %w", at, err)
 		}
 	}
 	return nil, missing

@@ -60,7 +60,7 @@ var (
 	errAppID        = errors.New("a GitHub App needs an id and an installation id")
 	errAppURL       = errors.New("the API URL of a GitHub App must be like https://github.example.com/api/v3")
 	errAppPrivate   = errors.New("the private key of a GitHub App must be an RSA key in PEM")
-	errAppTokenless = errors.New("the answer has no token")
+	errAppTokenless = errors.New("the response contains no token")
 )
 
 func newInstallation(app App, at location, transport *http.Transport) (*installation, error) {
@@ -114,7 +114,7 @@ func (i *installation) token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("signing: %w", err)
 	}
 	if i.current, i.expires, err = i.exchange(ctx, proof); err != nil {
-		return "", fmt.Errorf("asking %s for a token: %w", i.url, err)
+		return "", fmt.Errorf("requesting a token from %s: %w", i.url, err)
 	}
 	return i.current, nil
 }
@@ -143,7 +143,7 @@ func (i *installation) exchange(ctx context.Context, proof string) (token string
 		Expires time.Time `json:"expires_at"`
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, tokenAnswerSize)).Decode(&answer); err != nil {
-		return "", time.Time{}, fmt.Errorf("reading the answer: %w", err)
+		return "", time.Time{}, fmt.Errorf("reading the response: %w", err)
 	}
 	if answer.Token == "" {
 		return "", time.Time{}, errAppTokenless
@@ -155,7 +155,7 @@ func (i *installation) exchange(ctx context.Context, proof string) (token string
 func adviseApp(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
-		return ": the app id or its private key is wrong, or this machine's clock is"
+		return ": the app id, its private key or the clock of this machine is wrong"
 	case http.StatusForbidden:
 		return ": the installation is suspended"
 	case http.StatusNotFound:

@@ -44,7 +44,7 @@ func (h *holder) take(size int64) (*holding, error) {
 	return made, nil
 }
 
-var errTooMuch = errors.New("an object is longer than was said")
+var errTooMuch = errors.New("an object is longer than declared")
 
 // Write implements io.Writer.
 func (h *holding) Write(p []byte) (int, error) {

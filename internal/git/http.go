@@ -102,7 +102,7 @@ func repositoryPath(path string) string {
 var (
 	errRedirectedPack = errors.New("only the first request of a conversation may be redirected")
 	errRedirectedDown = errors.New("a redirect from https to http is not followed")
-	errRedirectedAway = errors.New("the new address is not that of a git repository, perhaps a page to sign in at")
+	errRedirectedAway = errors.New("the new address is not the address of a git repository; it may be a sign-in page")
 	errRedirectedLoop = errors.New("there are too many redirects")
 )
 
@@ -167,7 +167,7 @@ func (w *httpWire) judge(response *http.Response) error {
 	}
 	header := response.Header.Get("Content-Type")
 	if kind, _, err := mime.ParseMediaType(header); err != nil || kind != "application/x-"+uploadPack+"-advertisement" {
-		return &UnreachableError{URL: w.at.String(), Err: fmt.Errorf("the server answered with %q and not as a git server", header)}
+		return &UnreachableError{URL: w.at.String(), Err: fmt.Errorf("the server returned %q and does not respond as a git server", header)}
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (w *httpWire) status(response *http.Response) error {
 	case http.StatusNotFound, http.StatusGone:
 		return &RepositoryNotFoundError{URL: at.String(), Prefix: by.prefix}
 	default:
-		return &UnreachableError{URL: at.String(), Status: code, Err: fmt.Errorf("the server answered with status %d %s", code, http.StatusText(code))}
+		return &UnreachableError{URL: at.String(), Status: code, Err: fmt.Errorf("the server returned status %d %s", code, http.StatusText(code))}
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 
 var (
 	errPackFormat = errors.New("the pack is malformed")
-	errPackBomb   = errors.New("the pack inflates to a multiple of its size that no repository needs")
+	errPackBomb   = errors.New("the inflated pack is larger than any valid pack of its size")
 )
 
 // index finds out what objects a pack holds. It takes memory for their names
@@ -128,7 +128,7 @@ func (x *indexer) follow(i int, header *packfile.ObjectHeader) error {
 	base, ok := slices.BinarySearchFunc(x.pack.entries, header.OffsetReference,
 		func(e packed, offset int64) int { return cmp.Compare(e.offset, offset) })
 	if !ok {
-		return fmt.Errorf("%w: a difference is to no object", errPackFormat)
+		return fmt.Errorf("%w: a delta has no base object", errPackFormat)
 	}
 	x.following[base] = append(x.following[base], i)
 	return nil
@@ -195,7 +195,7 @@ func (x *indexer) resolve(ctx context.Context) error {
 		}
 	}
 	if len(x.following) > 0 || len(x.named) > 0 {
-		return fmt.Errorf("%w: it has differences to objects that it does not hold", errPackFormat)
+		return fmt.Errorf("%w: it contains deltas to objects that it does not contain", errPackFormat)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (x *indexer) followers(i int) []int {
 // descend names the differences to an entry, then those to what they make.
 func (x *indexer) descend(ctx context.Context, base *holding, i, depth int) error {
 	if depth > maxDeltas {
-		return fmt.Errorf("%w: more than %d differences follow each other", errPackFormat, maxDeltas)
+		return fmt.Errorf("%w: a chain has more than %d deltas", errPackFormat, maxDeltas)
 	}
 	for _, next := range x.followers(i) {
 		if ctx.Err() != nil {

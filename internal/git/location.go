@@ -51,15 +51,15 @@ func refuse(endpoint *transport.Endpoint) string {
 	switch endpoint.Protocol {
 	case "http", "https", "ssh":
 	case "file":
-		return "local repositories would need a git binary; use directory for a local checkout, or a URL that starts with https:// or ssh://"
+		return "local repositories need a git binary; use directory for a local checkout, or a URL that starts with https:// or ssh://"
 	default:
 		return "the scheme " + strconv.Quote(endpoint.Protocol) + " is not supported; use https://, ssh:// or git@host:path"
 	}
 	if strings.ContainsFunc(endpoint.User+endpoint.Host, unicode.IsControl) {
-		return "it holds a control character"
+		return "it contains a control character"
 	}
 	if endpoint.Host == "" {
-		return "it names no host"
+		return "it has no host"
 	}
 	if endpoint.Password != "" || strings.Contains(endpoint.User, ":") {
 		return "a password in a URL would be stored in Terraform's state; move it to the provider's git map"
@@ -71,11 +71,11 @@ func refuse(endpoint *transport.Endpoint) string {
 func refusePath(path string) string {
 	switch {
 	case strings.ContainsFunc(path, unicode.IsControl):
-		return "it holds a control character"
+		return "it contains a control character"
 	case strings.ContainsAny(path, "?#"):
 		return "it has a query or a fragment; choose a branch, tag or commit with branch or revision"
 	case climbs(path):
-		return `its path must not hold "..", "%" or "\"`
+		return `its path must not contain "..", "%" or "\"`
 	}
 	return ""
 }

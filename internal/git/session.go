@@ -203,11 +203,11 @@ func (s *session) fetch(ctx context.Context, r request, dir string) (*pack, erro
 	defer life.Stop()
 	ask, err := s.compose(r)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for commits: %w", s.at, err)
+		return nil, fmt.Errorf("requesting commits from %s: %w", s.at, err)
 	}
 	var content bytes.Buffer
 	if err := encode(&content, ask); err != nil {
-		return nil, fmt.Errorf("asking %s for commits: %w", s.at, err)
+		return nil, fmt.Errorf("requesting commits from %s: %w", s.at, err)
 	}
 	answer, err := s.wire.ask(ctx, content.Bytes())
 	if err != nil {
@@ -285,9 +285,9 @@ func (s *session) explainPack(err error, received int64) error {
 	case errors.Is(err, errTooLarge):
 		return &SizeError{URL: s.at.String(), Limit: s.limits.size}
 	case errors.Is(err, errNoPack):
-		return &refusal{"it sent nothing"}
+		return &refusal{"it sent no data"}
 	case isA[*storeError](err):
-		return fmt.Errorf("keeping what %s sent: %w; see that there is room, or choose another cache_dir", s.at, err)
+		return fmt.Errorf("storing the data received from %s: %w; free disk space, or set another cache_dir", s.at, err)
 	}
 	return &PackError{URL: s.at.String(), Received: received, Err: err}
 }

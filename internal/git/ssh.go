@@ -147,7 +147,7 @@ func (l *sshLogin) explain(ctx context.Context, at location, by account, err err
 	}
 	negotiation, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	if ok && l.shown == nil && len(l.algorithms) > 0 && fmt.Sprint(negotiation.SupportedAlgorithms) == fmt.Sprint(l.algorithms) {
-		return &HostKeyError{URL: at.String(), Err: fmt.Errorf("known_hosts has keys for %s, the server only keys for %s",
+		return &HostKeyError{URL: at.String(), Err: fmt.Errorf("known_hosts contains keys of the types %s, and the server offers only %s",
 			strings.Join(negotiation.SupportedAlgorithms, ", "), strings.Join(negotiation.RequestedAlgorithms, ", "))}
 	}
 	_, broken := errors.AsType[net.Error](err)
@@ -187,7 +187,7 @@ func (c Credentials) sshMethod(user string) (ssh.AuthMethod, error) {
 	}
 	agent, err := gitssh.NewSSHAgentAuth(user)
 	if err != nil {
-		return nil, errors.New("no SSH private key is given, and there is no SSH agent")
+		return nil, errors.New("no SSH private key is configured, and no SSH agent was found")
 	}
 	return ssh.PublicKeysCallback(agent.Callback), nil
 }
@@ -199,14 +199,14 @@ func (l *sshLogin) trust(at location, knownHosts, cacheDir string) error {
 	if knownHosts != "" {
 		file, err := writeTemporary(cacheDir, knownHosts)
 		if err != nil {
-			return fmt.Errorf("keeping known_hosts: %w", err)
+			return fmt.Errorf("storing known_hosts: %w", err)
 		}
 		defer func() { _ = os.Remove(file) }()
 		files = append(files, file)
 	}
 	db, err := gitssh.NewKnownHostsDb(files...)
 	if err != nil && knownHosts == "" {
-		return errors.New("no known_hosts are given, and this machine has neither ~/.ssh/known_hosts nor /etc/ssh/ssh_known_hosts")
+		return errors.New("known_hosts is not configured, and this machine has neither ~/.ssh/known_hosts nor /etc/ssh/ssh_known_hosts")
 	}
 	if err != nil {
 		return fmt.Errorf("reading known_hosts: %w", err)

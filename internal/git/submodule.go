@@ -33,8 +33,8 @@ var (
 	errNoModule       = errors.New(".gitmodules has no URL for it")
 	errModulesFile    = errors.New(".gitmodules is not a file of at most 1 MiB")
 	errModulesNested  = fmt.Errorf("submodules are nested more than %d deep", maxNesting)
-	errModuleOutside  = errors.New("its relative URL leads above the host")
-	errModuleNoCommit = errors.New("it names no commit")
+	errModuleOutside  = errors.New("its relative URL is above the root of the host")
+	errModuleNoCommit = errors.New("it has no commit")
 )
 
 // FetchWithSubmodules is Fetch with the files of submodules in their places,
@@ -153,7 +153,7 @@ func (l location) submodule(url string) (location, error) {
 	l.path = base
 	reason := refusePath(base)
 	if strings.Trim(base, "/") == "" {
-		reason = "it is no path of a repository"
+		reason = "it is not the path of a repository"
 	}
 	if reason != "" {
 		return location{}, &UnsupportedURLError{URL: redact(url), Reason: reason}

@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	errNames = fmt.Errorf("it holds more than %d files", maxNames)
+	errNames = fmt.Errorf("it contains more than %d files", maxNames)
 	errDepth = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
 )
 
