@@ -36,7 +36,7 @@ func TestAttackExec(t *testing.T) {
 		"waits for input":     {script: "read line; exit 3", wants: "exit status 3"},
 		"prints slowly":       {script: "while :; do echo a; sleep 0.1; done", wants: "did not end within 1s"},
 		"prints much":         {script: "exec yes", wants: "printed more than 1 MiB"},
-		"prints no JSON":      {script: "echo secret-output", wants: "no ExecCredential"},
+		"prints no JSON":      {script: "echo secret-output", wants: "not an ExecCredential"},
 		"fails":               {script: "exit 7", wants: "exit status 7"},
 		"leaves output open":  {script: `sleep 1000 & echo $! >"$PIDS"; echo '{"apiVersion": "` + plugin + `", "kind": "ExecCredential", "status": {"token": "x"}}'`, passes: true},
 		"half a certificate":  {script: `echo '{"apiVersion": "` + plugin + `", "kind": "ExecCredential", "status": {"clientKeyData": "x"}}'`, wants: "certificate and a key"},

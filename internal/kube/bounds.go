@@ -17,7 +17,7 @@ type RedirectError struct {
 }
 
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("the server redirects to %s, and no redirect is followed: it would take the credentials along. "+
+	return fmt.Sprintf("the server redirects to %s. Redirects are not followed, because the credentials would be sent there. "+
 		"Check that the address of the cluster is the address of its API server", e.Host)
 }
 
@@ -30,7 +30,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the server answers %s with more than is read of %s: %d MiB, or as much as takes %d MiB of memory",
+	return fmt.Sprintf("the response to %s exceeds the limit for %s: %d MiB, or %d MiB of memory",
 		e.Path, e.What, e.Limit>>20, e.Limit*expansion>>20)
 }
 
@@ -81,7 +81,7 @@ func isRedirect(code int) bool {
 func hostOf(from *url.URL, target string) string {
 	to, err := from.Parse(target)
 	if err != nil || to.Host == "" {
-		return "an address that cannot be read"
+		return "an invalid address"
 	}
 	return to.Host
 }

@@ -48,8 +48,8 @@ func TestHostOfRedirect(t *testing.T) {
 		"https://somebody@login.example.com/path?x=y": "login.example.com",
 		"//other:8443/x": "other:8443",
 		"/login":         "api.example.com",
-		"https://%zz":    "an address that cannot be read",
-		"mailto:x":       "an address that cannot be read",
+		"https://%zz":    "an invalid address",
+		"mailto:x":       "an invalid address",
 	}
 	for target, want := range tests {
 		t.Run(target, func(t *testing.T) {

@@ -83,7 +83,7 @@ func newClient(shared *rest.Config) (*Client, error) {
 	client.discovery = memory.NewMemCacheClient(found)
 	client.mapper = &mapper{ResettableRESTMapper: newGroupMapper(client.discovery)}
 	if client.typed, err = kubernetes.NewForConfig(shared); err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	if client.reader, err = newObjectReader(shared); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func newClient(shared *rest.Config) (*Client, error) {
 func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest.Config, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, &ConnectionError{Attribute: "host", Message: "is no address of an API server"}
+		return nil, &ConnectionError{Attribute: "host", Message: "is not the address of an API server"}
 	}
 	// Innermost, so that what it sees comes from the network and not from whatever
 	// has to be read to sign a request.

@@ -60,7 +60,7 @@ func (e *CredentialsError) Unwrap() error { return e.Err }
 
 var (
 	errPrintsTooMuch = fmt.Errorf("it printed more than %d MiB and was stopped", printedLimit>>20)
-	errNoTerminal    = errors.New("its interactiveMode is Always, and there is no terminal. Use a command that asks for nothing")
+	errNoTerminal    = errors.New("its interactiveMode is Always, and there is no terminal. Use a command that needs no input")
 )
 
 // command prints credentials, as client-go's plugins do
@@ -123,7 +123,7 @@ func commandOf(config *rest.Config, limit time.Duration) (command, error) {
 	}
 	var err error
 	if made.Info, err = runtime.Encode(codecs().LegacyCodec(made.Version), told); err != nil {
-		return command{}, fmt.Errorf("telling the command %s about the cluster: %w", from.Command, err)
+		return command{}, fmt.Errorf("encoding the cluster information for the command %s: %w", from.Command, err)
 	}
 	return made, nil
 }
@@ -174,12 +174,12 @@ func (c command) run(ctx context.Context) (*credentials, error) {
 			return got, nil
 		}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("it did not end within %s and was stopped. Run it by hand: it may wait for input or for a login, and gets neither", c.Limit)
+		err = fmt.Errorf("it did not end within %s and was stopped. Run it in a terminal: it may wait for input or for a login, and neither is possible here", c.Limit)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
 	if line := c.shown(said.String(), printed.content.Bytes()); line != "" {
-		err = fmt.Errorf("%w; it says: %s", err, line)
+		err = fmt.Errorf("%w; it reported: %s", err, line)
 	}
 	return nil, &CredentialsError{Command: c.Name, Err: err}
 }
@@ -204,7 +204,7 @@ func (c command) decode(content []byte) (*credentials, error) {
 	var said clientauthentication.ExecCredential
 	_, kind, err := codecs().UniversalDecoder(c.Version).Decode(content, nil, &said)
 	if err != nil {
-		return nil, fmt.Errorf("what it printed is no ExecCredential of %s", c.Version)
+		return nil, fmt.Errorf("its output is not an ExecCredential of %s", c.Version)
 	}
 	if kind.GroupVersion() != c.Version {
 		return nil, fmt.Errorf("it printed an ExecCredential of %s, and %s is configured", kind.GroupVersion(), c.Version)

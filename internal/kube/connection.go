@@ -77,27 +77,27 @@ func (c Connection) Validate() error {
 		errs = append(errs, &ConnectionError{Attribute: attribute, Message: message})
 	}
 	if ways := given(c.places()); len(ways) > 1 {
-		wrong(ways[1], "cannot be combined with "+ways[0]+": a cluster is reached in one way")
+		wrong(ways[1], "cannot be combined with "+ways[0]+": set only one of them")
 	}
 	authentications := given(c.authentications())
 	switch {
 	case c.Host != "" && len(authentications) == 0:
 		wrong("host", "needs a way to authenticate: token, token_file, username, client_certificate or exec")
 	case len(authentications) > 1:
-		wrong(authentications[1], "cannot be combined with "+authentications[0]+": there is one way to authenticate")
+		wrong(authentications[1], "cannot be combined with "+authentications[0]+": set only one way to authenticate")
 	case c.Host == "" && len(authentications) > 0:
-		wrong(authentications[0], "belongs to host; a kubeconfig brings its own credentials")
+		wrong(authentications[0], "needs host; a kubeconfig contains its own credentials")
 	}
 	if c.Host != "" {
 		for _, setting := range given(c.contexts()) {
-			wrong(setting, "belongs to a kubeconfig and has no meaning with host")
+			wrong(setting, "applies to a kubeconfig and has no effect with host")
 		}
 	}
 	if (c.Username == "") != (c.Password == "") {
-		wrong("username", "and password belong together")
+		wrong("username", "and password must be set together")
 	}
 	if (c.ClientCertificate == "") != (c.ClientKey == "") {
-		wrong("client_certificate", "and client_key belong together")
+		wrong("client_certificate", "and client_key must be set together")
 	}
 	if c.Insecure && c.ClusterCACertificate != "" {
 		wrong("insecure", "cannot be combined with cluster_ca_certificate")
@@ -106,11 +106,11 @@ func (c Connection) Validate() error {
 		"cluster_ca_certificate": c.ClusterCACertificate, "client_certificate": c.ClientCertificate, "client_key": c.ClientKey,
 	} {
 		if block, _ := pem.Decode([]byte(text)); text != "" && block == nil {
-			wrong(attribute, "is not PEM; if it is base64, put it through base64decode")
+			wrong(attribute, "is not PEM; if it is base64, decode it with base64decode")
 		}
 	}
 	if proxy, err := url.Parse(c.ProxyURL); c.ProxyURL != "" && (err != nil || proxy.Host == "") {
-		wrong("proxy_url", "is no URL")
+		wrong("proxy_url", "is not a valid URL")
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
@@ -169,7 +169,7 @@ func (c Connection) restConfig(load kubeconfigLoader, masker *diff.Masker) (*res
 	if c.ProxyURL != "" {
 		proxy, err := url.Parse(c.ProxyURL)
 		if err != nil {
-			return nil, &ConnectionError{Attribute: "proxy_url", Message: "is no URL"}
+			return nil, &ConnectionError{Attribute: "proxy_url", Message: "is not a valid URL"}
 		}
 		config.Proxy = httpProxy(proxy)
 	}
@@ -216,7 +216,7 @@ func (c Connection) base(load kubeconfigLoader) (*rest.Config, error) {
 func loadContent(content string) (*clientcmdapi.Config, error) {
 	config, err := clientcmd.Load([]byte(content))
 	if err != nil {
-		return nil, errors.New("kubeconfig cannot be read: it is no kubeconfig in YAML or JSON") // The parser's words can hold what it reads.
+		return nil, errors.New("kubeconfig cannot be read: it is not a kubeconfig in YAML or JSON") // The parser's words can hold what it reads.
 	}
 	return config, nil
 }

@@ -35,7 +35,7 @@ func newDiscoverer(shared *rest.Config) (discoverer, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return foresighted{next: next} })
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return discoverer{}, fmt.Errorf("making a discovery client: %w", err)
+		return discoverer{}, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	return discoverer{DiscoveryClient: client, timeout: shared.Timeout}, nil
 }

@@ -107,7 +107,7 @@ func (c *Client) proveUnknown(kind schema.GroupVersionKind) error {
 	}
 	for _, resource := range list.APIResources {
 		if resource.Kind == kind.Kind {
-			return fmt.Errorf("looking up the kind %s: it appeared just now", kind.Kind)
+			return fmt.Errorf("looking up the kind %s: it was added just now", kind.Kind)
 		}
 	}
 	return nil

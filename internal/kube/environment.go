@@ -51,7 +51,7 @@ func (c Connection) filled() (Connection, error) {
 		filled.ConfigPaths = filepath.SplitList(paths)
 	}
 	if err := filled.Validate(); err != nil {
-		return c, fmt.Errorf("reading the connection from variables of the environment (KUBE_HOST and others): %w", err)
+		return c, fmt.Errorf("reading the connection from environment variables (KUBE_HOST and others): %w", err)
 	}
 	return filled, nil
 }

@@ -45,14 +45,14 @@ func isPipe(path string, limit int64) (bool, error) {
 	case about.Mode()&os.ModeNamedPipe != 0:
 		return true, nil
 	case !about.Mode().IsRegular():
-		return false, errors.New("it is no regular file")
+		return false, errors.New("it is not a regular file")
 	case about.Size() > limit:
 		return false, tooLong(limit)
 	}
 	return false, nil
 }
 
-func tooLong(limit int64) error { return fmt.Errorf("it has more than %d MiB", limit>>20) }
+func tooLong(limit int64) error { return fmt.Errorf("it is larger than %d MiB", limit>>20) }
 
 // checkFile fails unless client-go can read a file in no time.
 func checkFile(setting, path string, limit int64) error {
@@ -61,7 +61,7 @@ func checkFile(setting, path string, limit int64) error {
 	}
 	pipe, err := isPipe(path, limit)
 	if err == nil && pipe {
-		err = errors.New("it is a pipe, and is read more than once")
+		err = errors.New("it is a pipe, and this file is read more than once")
 	}
 	if err != nil {
 		return &FileError{Setting: setting, Path: path, Err: err}
@@ -92,7 +92,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 	case got := <-read:
 		return got.content, got.err
 	case <-time.After(fileTime):
-		return nil, errors.New("nobody writes to it, or nobody ends it")
+		return nil, errors.New("it is a pipe that no process writes to or closes")
 	}
 }
 

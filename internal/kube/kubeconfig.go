@@ -70,7 +70,7 @@ func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err erro
 		case err != nil:
 			return nil, false, fmt.Errorf("reading the kubeconfig: %w", &FileError{Setting: "config_path", Path: path, Err: err})
 		case pipe && len(paths) > 1:
-			return nil, false, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be put together with other files")}
+			return nil, false, &FileError{Setting: "config_path", Path: path, Err: errors.New("a pipe cannot be combined with other files")}
 		case pipe:
 			config, err = loadPipe(path)
 			return config, true, err
@@ -84,7 +84,7 @@ func loadFiles(paths []string) (config *clientcmdapi.Config, pipe bool, err erro
 
 // unreadable leaves out the words of the parser, which can quote what it reads.
 func unreadable(paths string) error {
-	return fmt.Errorf("reading the kubeconfig %s: it is no kubeconfig in YAML or JSON", paths)
+	return fmt.Errorf("reading the kubeconfig %s: it is not a kubeconfig in YAML or JSON", paths)
 }
 
 func loadPipe(path string) (*clientcmdapi.Config, error) {

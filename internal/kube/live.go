@@ -76,11 +76,11 @@ type objectReader struct {
 func newObjectReader(config *rest.Config) (*objectReader, error) {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	ofMetadata, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return &objectReader{dynamic: objects, metadata: ofMetadata}, nil
 }

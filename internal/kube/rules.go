@@ -78,7 +78,7 @@ func compileRules(r release.Rules) (rules, error) {
 			growth += len(operation.Path) + len(operation.Value)
 		}
 		if operations > maxOperations || growth > maxGrowth {
-			return rules{}, &RuleError{Index: i, Err: fmt.Errorf("until here there are more than %d pointers and operations, or more than %d KiB of them", maxOperations, maxGrowth>>10)}
+			return rules{}, &RuleError{Index: i, Err: fmt.Errorf("up to this entry there are more than %d pointers and operations, or more than %d KiB of them", maxOperations, maxGrowth>>10)}
 		}
 		made, err := compilePatch(patch)
 		if err != nil {

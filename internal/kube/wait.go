@@ -58,12 +58,12 @@ func (e *NotGoneError) Error() string {
 		lines[i] = left.Object
 		switch {
 		case !left.Deleting:
-			lines[i] += " (not being deleted: somebody made it again)"
+			lines[i] += " (not being deleted: it was created again)"
 		case len(left.Finalizers) > 0:
-			lines[i] += " (held by the finalizers " + strings.Join(left.Finalizers, ", ") + ")"
+			lines[i] += " (waiting for the finalizers " + strings.Join(left.Finalizers, ", ") + ")"
 		}
 	}
-	return "still there: " + strings.Join(lines, "; ")
+	return "not deleted: " + strings.Join(lines, "; ")
 }
 
 // WaitReady returns when every object that counts was seen ready by kstatus. It fails

@@ -293,7 +293,7 @@ func TestAccWaitGone(t *testing.T) {
 	if diff := cmp.Diff(want, notGone.Objects); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(err.Error(), "ConfigMap wait-gone/held (held by the finalizers example.com/hold)") {
+	if !strings.Contains(err.Error(), "ConfigMap wait-gone/held (waiting for the finalizers example.com/hold)") {
 		t.Errorf("the error does not name the finalizer: %v", err)
 	}
 
@@ -312,7 +312,7 @@ func TestAccWaitGoneWhenMadeAgain(t *testing.T) {
 	l.remove(t, infos)
 	l.create(t, infos)
 	err := l.WaitGone(soon(t, short), infos)
-	if err == nil || !strings.Contains(err.Error(), "somebody made it again") {
+	if err == nil || !strings.Contains(err.Error(), "it was created again") {
 		t.Errorf("error = %v, want it to say that the object was made again", err)
 	}
 }

@@ -100,11 +100,11 @@ func TestMessagesNameObjects(t *testing.T) {
 			err: &NotGoneError{Objects: []Leftover{
 				{Object: "A a", Finalizers: []string{"x/y", "z"}, Deleting: true}, {Object: "B b", Deleting: true}, {Object: "C c"},
 			}},
-			want: "still there: A a (held by the finalizers x/y, z); B b; C c (not being deleted: somebody made it again)",
+			want: "not deleted: A a (waiting for the finalizers x/y, z); B b; C c (not being deleted: it was created again)",
 		},
 		"not gone, with finalizers and not being deleted": {
 			err:  &NotGoneError{Objects: []Leftover{{Object: "A a", Finalizers: []string{"x/y"}}}},
-			want: "still there: A a (not being deleted: somebody made it again)",
+			want: "not deleted: A a (not being deleted: it was created again)",
 		},
 	}
 	for name, test := range tests {

@@ -71,7 +71,7 @@ func TestAccWaitGoneWhenMadeAgainDuringAWatch(t *testing.T) {
 	})
 	defer freeing.Wait()
 	err := client.WaitGone(soon(t, 3*short), infos)
-	if err == nil || !strings.Contains(err.Error(), "somebody made it again") {
+	if err == nil || !strings.Contains(err.Error(), "it was created again") {
 		t.Errorf("error = %v, want it to say that the object was made again", err)
 	}
 }
