@@ -35,7 +35,7 @@ type RecordTooLargeError struct {
 }
 
 func (e *RecordTooLargeError) Error() string {
-	return fmt.Sprintf("the release record %s holds more than any release needs; remove that Secret to have the release installed again", e.Name)
+	return fmt.Sprintf("the release record %s contains more than any release needs; delete that Secret to install the release again", e.Name)
 }
 
 // Unwrap gives what every record is that cannot be read.

@@ -60,7 +60,7 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 // read asks the cluster once.
 func (c *capabilityReader) read(ctx context.Context) (*ability, error) {
 	if err := c.asking.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("waiting for what the cluster can do: %w", err)
+		return nil, fmt.Errorf("waiting for the capabilities of the cluster: %w", err)
 	}
 	defer c.asking.Release(1)
 	c.mu.Lock()
@@ -84,7 +84,7 @@ func (c *capabilityReader) read(ctx context.Context) (*ability, error) {
 func (c *capabilityReader) ask(ctx context.Context) (*ability, error) {
 	client, err := c.connection.getter.ToDiscoveryClient()
 	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	asked := discovery.ToDiscoveryInterfaceWithContext(client)
 	var (

@@ -29,7 +29,7 @@ func newConnection(getter genericclioptions.RESTClientGetter) *connection {
 func (c *connection) clientset() (kubernetes.Interface, error) {
 	clientset, err := c.sharedFactory().KubernetesClientSet()
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return clientset, nil
 }
@@ -57,7 +57,7 @@ func (c *connection) secrets(namespace string) (metadata.ResourceInterface, erro
 	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace), nil
 }

@@ -115,7 +115,7 @@ func (r definer) define(definitions []*unstructured.Unstructured) error {
 		return fmt.Errorf("reading custom resource definitions: %w", err)
 	}
 	if _, err := r.op.client.Create(built); err != nil {
-		return fmt.Errorf("making custom resource definitions: %w", err)
+		return fmt.Errorf("creating custom resource definitions: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.timeout)
 	defer cancel()

@@ -13,7 +13,7 @@ type UntrustedRecordError struct {
 }
 
 func (e *UntrustedRecordError) Error() string {
-	return fmt.Sprintf("the release record %s is not the one that this provider last wrote or verified, so nothing in it is run", e.Name)
+	return fmt.Sprintf("the release record %s is not the one that this provider last wrote or verified, so its content is not used", e.Name)
 }
 
 // ExistingObjectsError says that objects of a new release are there already. They name the
@@ -32,11 +32,11 @@ func (e *ExistingObjectsError) Error() string {
 	if len(e.Objects) > named {
 		more = fmt.Sprintf(" and %d more", len(e.Objects)-named)
 	}
-	what := "objects of release %s in namespace %s are on the cluster already, and the release has no record"
+	what := "objects of release %s in namespace %s already exist, and the release has no record"
 	if e.Foreign {
-		what = "objects that release %s in namespace %s needs are on the cluster already, and belong to another release or to none"
+		what = "objects that release %s in namespace %s needs already exist, and belong to another release or to none"
 	}
-	return fmt.Sprintf(what+": %s%s; set take_ownership = true to take them over, or remove them",
+	return fmt.Sprintf(what+": %s%s; set take_ownership = true to adopt them, or delete them",
 		e.Release, e.Namespace, strings.Join(e.Objects[:min(named, len(e.Objects))], ", "), more)
 }
 
@@ -53,7 +53,7 @@ func (e *LostAPIsError) Error() string {
 	if len(e.APIs) > named {
 		more = fmt.Sprintf(" and %d more", len(e.APIs)-named)
 	}
-	return fmt.Sprintf("%v (since the plan looked at it, the cluster has lost %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
+	return fmt.Sprintf("%v (since the plan, the cluster no longer serves %s%s; plan again)", e.Err, strings.Join(e.APIs[:min(named, len(e.APIs))], ", "), more)
 }
 
 // Unwrap gives the cause.

@@ -74,7 +74,7 @@ func eachThere(ctx context.Context, getter action.RESTClientGetter, groups map[g
 	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)

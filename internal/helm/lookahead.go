@@ -174,7 +174,7 @@ func (l *lookahead) liveOf(info *resource.Info) (metav1.Object, error) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking whether %s %s is there: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return nil, fmt.Errorf("checking whether %s %s exists: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
 	return meta.Accessor(live)
 }

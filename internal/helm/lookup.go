@@ -52,7 +52,7 @@ func lookupClient(getter action.RESTClientGetter, apiVersion, kind, namespace st
 	}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot || namespace == "" {
 		return objects.Resource(mapping.Resource), nil

@@ -59,7 +59,7 @@ func (m *namespaceManager) make(ctx context.Context, d target.Deployment, mark r
 	if d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace {
 		// Setting labels would make a namespace that nobody asked for.
 		if _, err := namespaces.Get(ctx, d.Namespace, metav1.GetOptions{}); err != nil && !apierrors.IsForbidden(err) {
-			return fmt.Errorf("reading the namespace %s, which createNamespace: false says is there: %w", d.Namespace, err)
+			return fmt.Errorf("reading the namespace %s, which must exist with createNamespace: false: %w", d.Namespace, err)
 		}
 		return nil
 	}
@@ -75,7 +75,7 @@ func createNamespace(ctx context.Context, clientset kubernetes.Interface, name, 
 	if apierrors.IsForbidden(err) && exists(ctx, clientset, name) {
 		return nil // Not everybody who may deploy may make namespaces.
 	}
-	return fmt.Errorf("making the namespace %s: %w", name, err)
+	return fmt.Errorf("creating the namespace %s: %w", name, err)
 }
 
 func exists(ctx context.Context, clientset kubernetes.Interface, namespace string) bool {
@@ -146,7 +146,7 @@ func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Inte
 	}
 	isWritten, err := m.inUse.remove(ctx, namespace.Name, func() (err error) {
 		if inUse, err = inNamespace(ctx, m.connection.getter, namespace.Name); err != nil {
-			return fmt.Errorf("looking whether the namespace %s is empty: %w", namespace.Name, err)
+			return fmt.Errorf("checking whether the namespace %s is empty: %w", namespace.Name, err)
 		}
 		if len(inUse) > 0 {
 			return nil
@@ -182,12 +182,12 @@ func (m *namespaceManager) delete(ctx context.Context, clientset kubernetes.Inte
 	}
 	gone, err := op.client.Build(strings.NewReader("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace.Name+"}\n"), false)
 	if err != nil {
-		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
+		return fmt.Errorf("waiting for the deletion of the namespace %s: %w", namespace.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := op.client.objects.WaitGone(ctx, gone); err != nil {
-		return fmt.Errorf("waiting for the namespace %s to go: %w", namespace.Name, err)
+		return fmt.Errorf("waiting for the deletion of the namespace %s: %w", namespace.Name, err)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 	looking, ctx := errgroup.WithContext(ctx)
 	looking.SetLimit(lookups)
 	for _, kind := range listable(lists) {
-		looking.Go(status.Recovering("looking into the namespace", func() error {
+		looking.Go(status.Recovering("listing the namespace", func() error {
 			list, err := client.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
 				return fmt.Errorf("listing %s: %w", kind.resource.Resource, err)

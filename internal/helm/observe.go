@@ -126,7 +126,7 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a release record that was there before: %w", err)
+		return nil, fmt.Errorf("reading a release record that existed before: %w", err)
 	}
 	observed := observe(record)
 	return &observed, nil

@@ -122,7 +122,7 @@ func (o *operation) removeMade(ctx context.Context, timeout time.Duration) error
 		return nil
 	}
 	if err := o.remove(ctx, o.client.created, timeout); err != nil {
-		return fmt.Errorf("removing what it made: %w", err)
+		return fmt.Errorf("removing the objects that it created: %w", err)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) 
 	}
 	found, err := o.config.RESTClientGetter.ToDiscoveryClient()
 	if err != nil {
-		return false, fmt.Errorf("making a discovery client: %w", err)
+		return false, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	_, err = found.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if err == nil || apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {

@@ -73,7 +73,7 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 		}
 	}, func(error) bool { return false })
 	if err != nil {
-		return nil, fmt.Errorf("reading whose the objects of the release are: %w", err)
+		return nil, fmt.Errorf("reading the owners of the objects of the release: %w", err)
 	}
 	return there, nil
 }
@@ -88,7 +88,7 @@ func (k *kubeClient) dropped(objects kube.ResourceList) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("removing what the release no longer has: %w", joined(failed))
+	return fmt.Errorf("removing objects that the release no longer contains: %w", joined(failed))
 }
 
 func (k *kubeClient) drop(info *resource.Info) error {
@@ -103,7 +103,7 @@ func (k *kubeClient) drop(info *resource.Info) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking who holds %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
+		return fmt.Errorf("reading the owner of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
 	object, err := meta.Accessor(live)
 	if err != nil {

@@ -328,7 +328,7 @@ func (d *recordDriver) fill(record *helmrelease.Release) error {
 func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil, fmt.Errorf("a list of release records names %s, and there is no Secret of that name", key)
+		return nil, fmt.Errorf("a list of release records contains %s, and no Secret of that name exists", key)
 	}
 	return record, err
 }

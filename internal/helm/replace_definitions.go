@@ -43,7 +43,7 @@ type definitions struct {
 func (c *definitions) client() (dynamic.ResourceInterface, error) {
 	client, err := c.connection.sharedFactory().DynamicClient()
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")), nil
 }

@@ -45,16 +45,16 @@ func (d Definition) heading() string {
 			return "Created"
 		}
 		if d.Installed {
-			return "Not created, as Helm creates definitions when it installs a release only"
+			return "Not created, because Helm creates definitions only when it installs a release"
 		}
 	case DefinitionDiffers:
 		if replaces {
-			return "Replaced, as the cluster has another version"
+			return "Replaced, because the cluster has another version"
 		}
 		return "Not replaced, although the cluster has another version"
 	case DefinitionForeign:
 		if replaces {
-			return "Not replaced, as another release owns them, so these deployments will fail"
+			return "Not replaced, because another release owns them; these deployments will fail"
 		}
 		return "Not replaced, although the cluster has another version"
 	case DefinitionSame:

@@ -31,7 +31,7 @@ func TestDefinitionsText(t *testing.T) {
 				{Cluster: "a", Bundle: "app", Name: "y.example.com", Policy: fleetyaml.CRDsCreate, State: release.DefinitionMissing, Installed: true},
 				{Cluster: "a", Bundle: "app", Name: "z.example.com", Policy: fleetyaml.CRDsCreate, State: release.DefinitionForeign, Owner: "ns/other", Installed: true},
 			},
-			want: "Not created, as Helm creates definitions when it installs a release only:\n  - y.example.com: a/app\n\n" +
+			want: "Not created, because Helm creates definitions only when it installs a release:\n  - y.example.com: a/app\n\n" +
 				"Not replaced, although the cluster has another version:\n  - x.example.com: a/app, b/app\n  - z.example.com: a/app",
 			ignored: true,
 		},
@@ -42,8 +42,8 @@ func TestDefinitionsText(t *testing.T) {
 				{Cluster: "a", Bundle: "app", Name: "z.example.com", Policy: fleetyaml.CRDsCreateReplace, State: release.DefinitionForeign, Owner: "ns/other", Installed: true},
 			},
 			want: "Created:\n  - y.example.com: a/app\n\n" +
-				"Not replaced, as another release owns them, so these deployments will fail:\n  - z.example.com, of release ns/other: a/app\n\n" +
-				"Replaced, as the cluster has another version:\n  - x.example.com: a/app",
+				"Not replaced, because another release owns them; these deployments will fail:\n  - z.example.com, of release ns/other: a/app\n\n" +
+				"Replaced, because the cluster has another version:\n  - x.example.com: a/app",
 		},
 	}
 	for name, test := range tests {

@@ -104,14 +104,14 @@ func (e *ForeignError) Error() string {
 	}
 	switch e.Ownership {
 	case SameName:
-		return fmt.Sprintf("%s belongs to another %s, which this state does not know", at, e.Holder)
+		return fmt.Sprintf("%s belongs to another %s, which is not in this state", at, e.Holder)
 	case OtherTool:
-		return fmt.Sprintf("revision %d of %s was made by %s, after this provider's", e.Revision, at, by)
+		return fmt.Sprintf("revision %d of %s was created by %s, after the last revision of this provider", e.Revision, at, by)
 	case Unmarked:
 		if e.Maker.Name != "" {
 			return fmt.Sprintf("%s belongs to %s", at, by)
 		}
-		return fmt.Sprintf("%s belongs to somebody else (its record carries no mark of this provider)", at)
+		return fmt.Sprintf("%s does not belong to this provider (its record has none of its labels)", at)
 	case OtherOwner, OtherTarget, SameKey, Self:
 	}
 	return fmt.Sprintf("%s belongs to %s", at, e.Holder)

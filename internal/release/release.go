@@ -110,7 +110,7 @@ type CorruptRecordError struct {
 }
 
 func (e *CorruptRecordError) Error() string {
-	return fmt.Sprintf("the release record %s cannot be decoded; remove that Secret to have the release installed again", e.Name)
+	return fmt.Sprintf("the release record %s cannot be decoded; delete that Secret to install the release again", e.Name)
 }
 
 // UnlistedError reports a release that the cluster's list of release records lacks, while
@@ -124,7 +124,7 @@ type UnlistedError struct {
 
 // Error names no release, so that one cause reads alike for all of them.
 func (e *UnlistedError) Error() string {
-	return "the cluster's list of release records lacks this release, and its record is still there"
+	return "the cluster's list of release records does not contain this release, but its record still exists"
 }
 
 // ChangedError says that a release is not as it was when the cluster was looked at, or
@@ -135,5 +135,5 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("release %s in namespace %s has changed since the cluster was looked at", e.Release, e.Namespace)
+	return fmt.Sprintf("release %s in namespace %s has changed since the cluster was read", e.Release, e.Namespace)
 }
