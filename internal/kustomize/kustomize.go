@@ -40,7 +40,7 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s names %q, which is not in the bundle; nothing outside of a bundle is read, so copy it there", e.File, e.Name)
+	return fmt.Sprintf("%s references %q, which is not in the bundle; nothing outside of a bundle is read, so copy it into the bundle", e.File, e.Name)
 }
 
 // Build answers all objects of the kustomization in the folder dir, as YAML
@@ -124,5 +124,5 @@ func kustomization(memory filesys.FileSystem, root string) (string, types.Kustom
 		content.FixKustomization()
 		return file, content, nil
 	}
-	return "", types.Kustomization{}, fmt.Errorf("%s holds no %s", root, bundle.KustomizationFiles()[0])
+	return "", types.Kustomization{}, fmt.Errorf("%s contains no %s", root, bundle.KustomizationFiles()[0])
 }

@@ -37,9 +37,9 @@ func (r reach) plus(other reach) (reach, error) {
 	r.bytes += min(other.bytes, math.MaxInt32)
 	switch {
 	case r.folders > maxFolders:
-		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d kustomizations are named, those that are named by several counted as often", maxFolders)}
+		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d kustomizations are referenced (each counts as often as it is referenced)", maxFolders)}
 	case r.bytes > maxBytes:
-		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d MiB are read: a file counts as often as it is named, and an alias as what it stands for", maxBytes>>20)}
+		return r, &TooLargeError{Reason: fmt.Sprintf("more than %d MiB are read (a file counts as often as it is referenced, an alias as its content)", maxBytes>>20)}
 	}
 	return r, nil
 }

@@ -75,7 +75,7 @@ type NoTextError struct {
 }
 
 func (e *NoTextError) Error() string {
-	return fmt.Sprintf("%s: %s of %s is no text; put its value in quotes", e.Object, e.Key, e.Field)
+	return fmt.Sprintf("%s: %s of %s is not text; put its value in quotes", e.Object, e.Key, e.Field)
 }
 
 func checkTexts(object *unstructured.Unstructured) error {

@@ -77,9 +77,9 @@ func TestParseAllTexts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ metadata, want string }{
 		"texts":                  {`{name: a, labels: {a: b}, annotations: {c: "1", d: }}`, ""},
-		"a number of a label":    {`{name: a, labels: {a: b, c: 1}}`, "ConfigMap a: c of metadata.labels is no text; put its value in quotes"},
-		"a yes of an annotation": {`{name: a, annotations: {helm.sh/resource-policy: keep, x: true}}`, "ConfigMap a: x of metadata.annotations is no text; put its value in quotes"},
-		"a list of labels":       {`{name: a, labels: {a: [b]}}`, "ConfigMap a: a of metadata.labels is no text; put its value in quotes"},
+		"a number of a label":    {`{name: a, labels: {a: b, c: 1}}`, "ConfigMap a: c of metadata.labels is not text; put its value in quotes"},
+		"a yes of an annotation": {`{name: a, annotations: {helm.sh/resource-policy: keep, x: true}}`, "ConfigMap a: x of metadata.annotations is not text; put its value in quotes"},
+		"a list of labels":       {`{name: a, labels: {a: [b]}}`, "ConfigMap a: a of metadata.labels is not text; put its value in quotes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

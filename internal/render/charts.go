@@ -54,7 +54,7 @@ func styleOf(d target.Deployment) (Style, error) {
 	var s Style
 	s.ChartDir, s.Helm = d.Bundle.ChartDirectory(d.Options.Helm)
 	if !s.Helm && d.Options.Helm != nil && d.Options.Helm.Chart != "" {
-		return Style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which holds no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
+		return Style{}, &ChartError{Bundle: d.Bundle.Name, Err: fmt.Errorf("helm.chart names %q, which contains no %s", d.Options.Helm.Chart, chartutil.ChartfileName)}
 	}
 	dir := ""
 	if d.Options.Kustomize != nil {
@@ -310,7 +310,7 @@ func isFleetYAML(base string) bool { return base == "fleet.yaml" || base == "fle
 func rawManifest(file bundle.File) ([]byte, error) {
 	objects, err := manifest.ParseFile(file.Content)
 	if _, incomplete := errors.AsType[*manifest.IncompleteError](err); incomplete {
-		return nil, fmt.Errorf("%s: %w; if the file is no manifest, name it in a .fleetignore", file.Name, err)
+		return nil, fmt.Errorf("%s: %w; if the file is not a manifest, exclude it with a .fleetignore", file.Name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name, err)

@@ -17,7 +17,7 @@ type NotADefinitionError struct {
 }
 
 func (e *NotADefinitionError) Error() string {
-	return fmt.Sprintf("%s: %s %s is no custom resource definition, but the bundle is restricted to namespace %s; "+
+	return fmt.Sprintf("%s: %s %s is not a custom resource definition, but the bundle is restricted to namespace %s; "+
 		"move it to templates/, or use defaultNamespace instead of namespace", e.File, e.Kind, e.Name, e.Namespace)
 }
 

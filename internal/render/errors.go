@@ -62,7 +62,7 @@ type SchemaError struct {
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("the values of bundle %s do not fit its chart: %v", e.Bundle, e.Err)
+	return fmt.Sprintf("the values of bundle %s are not valid for its chart: %v", e.Bundle, e.Err)
 }
 
 // Unwrap gives the cause.
@@ -74,7 +74,7 @@ type KubeVersionError struct {
 }
 
 func (e *KubeVersionError) Error() string {
-	return fmt.Sprintf("the chart of bundle %s wants Kubernetes %s, the cluster has %s", e.Bundle, e.Wants, e.Version)
+	return fmt.Sprintf("the chart of bundle %s requires Kubernetes %s, and the cluster has %s", e.Bundle, e.Wants, e.Version)
 }
 
 // ReleaseNameError says that Helm takes no release of this name.
@@ -110,7 +110,7 @@ type ManyObjectsError struct {
 }
 
 func (e *ManyObjectsError) Error() string {
-	return fmt.Sprintf("bundle %s: its objects have %d MiB, and a release may have %d MiB: make several bundles of it", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
+	return fmt.Sprintf("bundle %s: its objects have %d MiB, and the limit for a release is %d MiB; split the bundle", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
 }
 
 // NamedSize is a file and its size in bytes.
@@ -124,8 +124,8 @@ func (e *TooLargeError) Error() string {
 	for i, file := range e.Largest {
 		files[i] = fmt.Sprintf("%s (%d KiB)", file.Name, file.Size>>10)
 	}
-	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and there is room for %d KiB on a cluster: "+
-		"leave files out with a .helmignore or .fleetignore, or make several bundles of it; the largest files are %s",
+	return fmt.Sprintf("bundle %s: its release record would have %d KiB, and the limit on a cluster is %d KiB: "+
+		"exclude files with a .helmignore or .fleetignore, or split the bundle; the largest files are %s",
 		e.Bundle, e.Size>>10, MaxStored>>10, strings.Join(files, ", "))
 }
 
@@ -138,7 +138,7 @@ type TwiceError struct {
 
 func (e *TwiceError) Error() string {
 	if e.Places[0] == e.Places[1] {
-		return fmt.Sprintf("%s is there twice in %s; remove one of them", e.Object, e.Places[0])
+		return fmt.Sprintf("%s is defined twice in %s; remove one of them", e.Object, e.Places[0])
 	}
-	return fmt.Sprintf("%s is there twice, in %s and in %s; remove one of them", e.Object, e.Places[0], e.Places[1])
+	return fmt.Sprintf("%s is defined twice, in %s and in %s; remove one of them", e.Object, e.Places[0], e.Places[1])
 }

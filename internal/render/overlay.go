@@ -51,7 +51,7 @@ func overlay(files []bundle.File, names []string) ([]bundle.File, error) {
 			}
 			original, ok := content[base]
 			if !ok {
-				return nil, fmt.Errorf("%s changes %s, which the bundle does not hold", file.Name, base)
+				return nil, fmt.Errorf("%s changes %s, which the bundle does not contain", file.Name, base)
 			}
 			changed, err := patch(original, file.Content)
 			if err != nil {

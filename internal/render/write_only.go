@@ -19,9 +19,9 @@ func checkWriteOnlyStyle(d target.Deployment, s Style) error {
 	}
 	switch {
 	case s.Helm:
-		return writeOnlyError(d, errors.New("the bundle is a Helm chart, whose objects are its templates'; give the secrets by values_wo, or the manifests to another bundle"))
+		return writeOnlyError(d, errors.New("the bundle is a Helm chart, which deploys only its templates; pass the secrets in values_wo, or the manifests in another bundle"))
 	case s.Kustomize:
-		return writeOnlyError(d, errors.New("the bundle is a kustomization, which names its own files; give the manifests to another bundle"))
+		return writeOnlyError(d, errors.New("the bundle is a kustomization, which lists its own files; pass the manifests in another bundle"))
 	}
 	return nil
 }
@@ -36,14 +36,14 @@ func writeOnlyFiles(d target.Deployment, files []bundle.File) ([]*loader.Buffere
 	for _, file := range d.WriteOnly.Files {
 		switch {
 		case hasFile(files, file.Name) || hasFile(d.Bundle.Files, file.Name):
-			return nil, writeOnlyError(d, fmt.Errorf("%q is a file of the bundle already", file.Name))
+			return nil, writeOnlyError(d, fmt.Errorf("the bundle already contains the file %q", file.Name))
 		case strings.HasPrefix(file.Name, templatesDir), strings.HasPrefix(file.Name, overlaysDir), !isManifest(file.Name, files), file.Name == "Chart.yaml":
 			return nil, writeOnlyError(d, fmt.Errorf("%q is not deployed: manifests end in .yaml, .yml or .json, are not called fleet.yaml, and are not below %s, %s or a folder with a bundle or chart of its own",
 				file.Name, templatesDir, overlaysDir))
 		}
 		stream, err := rawManifest(file)
 		if err != nil { // A parser's error can quote the content.
-			return nil, writeOnlyError(d, fmt.Errorf("%q is no manifest of Kubernetes objects", file.Name))
+			return nil, writeOnlyError(d, fmt.Errorf("%q is not a manifest of Kubernetes objects", file.Name))
 		}
 		made = slices.Concat(made, quoted(file.Name, stream))
 	}

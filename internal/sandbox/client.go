@@ -138,7 +138,7 @@ func (q *questions) answer(ctx context.Context, kind string, question []byte) ([
 	case kind == AskLookup && q.lookup != nil:
 		return q.lookUp(ctx, question)
 	}
-	return nil, fmt.Errorf("a worker asks for %q, which it is not given", kind)
+	return nil, fmt.Errorf("a worker requested %q, which is not permitted", kind)
 }
 
 func (q *questions) lookUp(ctx context.Context, question []byte) ([]byte, error) {

@@ -152,7 +152,7 @@ func TestRenderErrors(t *testing.T) {
 		},
 		"raw document without a kind": {
 			deployment: deployment(map[string]string{"a.yaml": configMap("a", "x") + "---\napiVersion: v1\nknid: ConfigMap\n"}, nil),
-			want:       "a.yaml: line 8: the document has no kind; if the file is no manifest, name it in a .fleetignore",
+			want:       "a.yaml: line 8: the document has no kind; if the file is not a manifest, exclude it with a .fleetignore",
 		},
 		"rendered document without a version": {
 			deployment: deployment(map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": "{{ if true }}apiverson: v1\nkind: ConfigMap\n{{ end }}"}, nil),

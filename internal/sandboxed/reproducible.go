@@ -67,7 +67,7 @@ func (r *Renderer) doubt(d target.Deployment, first rendered) doubt {
 	case isAsked && !later.gives(first):
 		return doubt{cause: asks.String()}
 	case !isAsked:
-		return doubt{cause: "its templates give another result on another cluster, or for another revision"}
+		return doubt{cause: "the result of its templates depends on the cluster or the revision"}
 	}
 	// Both answers to whether it is the first revision give the same objects. What
 	// else the other one makes templates read has to be seen, too.

@@ -17,7 +17,7 @@ type OutsideReferenceError struct {
 }
 
 func (e *OutsideReferenceError) Error() string {
-	return fmt.Sprintf("values.schema.json of chart %s refers to %q, which is not in it; copy it there, or set helm.skipSchemaValidation", e.Chart, e.Reference)
+	return fmt.Sprintf("values.schema.json of chart %s refers to %q, which is not part of the schema; copy it into the schema, or set helm.skipSchemaValidation", e.Chart, e.Reference)
 }
 
 // checkSchemas looks for references out of the schemas of a chart and its subcharts.

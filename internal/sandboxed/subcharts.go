@@ -40,7 +40,7 @@ func subchartMistake(c *chart.Chart, values map[string]any, place string) error 
 		at := place + child.Name()
 		below, isMap := found.(map[string]any)
 		if !isMap {
-			return fmt.Errorf("%s is %s, and the subchart %s reads its values from there; give it a map, such as {}, or leave it out", at, kindOf(found), child.Name())
+			return fmt.Errorf("%s is %s, and the subchart %s reads its values from it; set it to a map, such as {}, or remove it", at, kindOf(found), child.Name())
 		}
 		if err := subchartMistake(child, below, at+"."); err != nil {
 			return err

@@ -45,7 +45,7 @@ type tracing struct {
 // name.
 func peeked() site { return site{what: peekedField} }
 
-const peekedField = "." + capabilitiesField + " in a roundabout way"
+const peekedField = "." + capabilitiesField + " indirectly"
 
 // site is a place in a template.
 type site struct {
@@ -59,7 +59,7 @@ func (s site) String() string {
 	case s == peeked():
 		return "a template reads " + s.what
 	case s.file == "":
-		return "a text that tpl runs uses " + s.what
+		return "a text passed to tpl uses " + s.what
 	}
 	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
 }
@@ -268,7 +268,7 @@ func rootContext(c *chart.Chart, values chartutil.Values) (chartutil.Values, err
 	var caught chartutil.Values
 	values[capabilitiesField] = catcher{caught: &caught}
 	if _, err := engine.Render(bare, values); err != nil {
-		return nil, fmt.Errorf("reading what templates are run with: %w", err)
+		return nil, fmt.Errorf("reading the input of templates: %w", err)
 	}
 	return caught, nil
 }

@@ -206,7 +206,7 @@ func (r *Renderer) kustomizedObjects(d target.Deployment, made render.Style, obj
 // one.
 func (r *Renderer) kustomized(d target.Deployment, made render.Style, objects []*unstructured.Unstructured) ([]byte, error) {
 	if r.Kustomize == nil {
-		return nil, fmt.Errorf("bundle %s: there is nothing here that runs kustomize", d.Bundle.Name)
+		return nil, fmt.Errorf("bundle %s: kustomize is not available here", d.Bundle.Name)
 	}
 	var rendered []byte
 	if made.Helm {

@@ -23,7 +23,7 @@ func TestObjectsAreThereOnce(t *testing.T) {
 	}{
 		"two files of plain manifests": {
 			files: map[string]string{"a.yaml": configMap("a", "x"), "sub/b.yaml": "a: b\n---\n" + configMap("a", "y") + "---\n" + configMap("b", "y")},
-			want:  "bundle b: ConfigMap/ns/a is there twice, in a.yaml and in sub/b.yaml (document 1); remove one of them",
+			want:  "bundle b: ConfigMap/ns/a is defined twice, in a.yaml and in sub/b.yaml (document 1); remove one of them",
 		},
 		"one file": {
 			files: map[string]string{"a.yaml": configMap("a", "x") + "---\n" + configMap("a", "y")},
@@ -39,10 +39,10 @@ func TestObjectsAreThereOnce(t *testing.T) {
 		},
 		"two versions of one kind": {
 			files: map[string]string{"a.yaml": "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n", "b.yaml": "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n"},
-			want:  "autoscaling/HorizontalPodAutoscaler/ns/a is there twice",
+			want:  "autoscaling/HorizontalPodAutoscaler/ns/a is defined twice",
 		},
 		"two namespaces":           {files: map[string]string{"a.yaml": in("one"), "b.yaml": in("two")}},
-		"two namespaces made one":  {files: map[string]string{"a.yaml": in("one"), "b.yaml": in("two")}, change: forced, want: "ConfigMap/ns/a is there twice, in a.yaml and in b.yaml"},
+		"two namespaces made one":  {files: map[string]string{"a.yaml": in("one"), "b.yaml": in("two")}, change: forced, want: "ConfigMap/ns/a is defined twice, in a.yaml and in b.yaml"},
 		"hooks":                    {files: map[string]string{"a.yaml": hook, "b.yaml": hook}},
 		"a hook and an object":     {files: map[string]string{"a.yaml": hook, "b.yaml": configMap("a", "x")}},
 		"names that are generated": {files: map[string]string{"a.yaml": generated, "b.yaml": generated}},
@@ -61,7 +61,7 @@ func TestObjectsAreThereOnce(t *testing.T) {
 // Helm takes null for a mistake of the chart where a subchart reads its values.
 func TestValuesOfSubcharts(t *testing.T) {
 	t.Parallel()
-	const wrong = "the values of bundle b do not fit its chart: "
+	const wrong = "the values of bundle b are not valid for its chart: "
 	tests := map[string]struct {
 		own    string // values.yaml of the chart
 		values map[string]any

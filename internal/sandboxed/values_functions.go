@@ -57,7 +57,7 @@ func formatDate(layout string, date any, zone string) (string, error) {
 	case int:
 		t = time.Unix(int64(date), 0)
 	default:
-		return "", fmt.Errorf("%T is no date, and the time of day is not the same tomorrow", date)
+		return "", fmt.Errorf("%T is not a date, and the current time is not reproducible", date)
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {

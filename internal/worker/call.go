@@ -46,7 +46,7 @@ var (
 	// errNotBegun reports that a worker ended before it began the call.
 	errNotBegun = errors.New("the worker ended before the call began")
 	// errLateAnswer reports that the time was over when the parent had answered a question.
-	errLateAnswer = errors.New("the answer to a question came too late")
+	errLateAnswer = errors.New("the response to a request of the worker was too late")
 )
 
 // exchange runs a call on the worker. After any error but a [HandlerError] the worker cannot
@@ -125,11 +125,11 @@ func (w *process) answer(ctx context.Context, ask Ask, payload []byte) error {
 
 func answerOf(ctx context.Context, ask Ask, kind string, question []byte) ([]byte, error) {
 	if ask == nil {
-		return nil, fmt.Errorf("questions such as %q are not allowed here", kind)
+		return nil, fmt.Errorf("requests such as %q are not permitted here", kind)
 	}
 	answer, err := ask(ctx, kind, question)
 	if err == nil && len(answer) > maxRequest {
-		return nil, fmt.Errorf("an answer has %d bytes; at most %d are allowed", len(answer), maxRequest)
+		return nil, fmt.Errorf("a response has %d bytes; at most %d are allowed", len(answer), maxRequest)
 	}
 
 	return answer, err

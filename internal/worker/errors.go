@@ -74,13 +74,13 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	switch e.Limit {
 	case LimitTime:
-		return "it takes more than " + e.Value
+		return "it took more than " + e.Value
 	case LimitOutput:
-		return "it returns more than " + e.Value
+		return "it returned more than " + e.Value
 	case LimitMemory, LimitStack:
 	}
 
-	return "it takes more than " + e.Value + " of " + e.Limit.String()
+	return "it took more than " + e.Value + " of " + e.Limit.String()
 }
 
 // formatBytes writes a size in its largest whole unit.

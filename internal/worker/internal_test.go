@@ -239,14 +239,14 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		"memory":  {err: &LimitError{Limit: LimitMemory, Value: formatBytes(1 << 30)}, want: "it takes more than 1 GiB of memory"},
-		"output":  {err: &LimitError{Limit: LimitOutput, Value: formatBytes(1000)}, want: "it returns more than 1000 bytes"},
-		"time":    {err: &LimitError{Limit: LimitTime, Value: time.Minute.String()}, want: "it takes more than 1m0s"},
-		"stack":   {err: &LimitError{Limit: LimitStack, Value: formatBytes(1536 << 10)}, want: "it takes more than 1536 KiB of stack"},
+		"memory":  {err: &LimitError{Limit: LimitMemory, Value: formatBytes(1 << 30)}, want: "it took more than 1 GiB of memory"},
+		"output":  {err: &LimitError{Limit: LimitOutput, Value: formatBytes(1000)}, want: "it returned more than 1000 bytes"},
+		"time":    {err: &LimitError{Limit: LimitTime, Value: time.Minute.String()}, want: "it took more than 1m0s"},
+		"stack":   {err: &LimitError{Limit: LimitStack, Value: formatBytes(1536 << 10)}, want: "it took more than 1536 KiB of stack"},
 		"crash":   {err: &CrashError{Reason: "signal: killed"}, want: "the worker process ended: signal: killed"},
 		"start":   {err: &StartError{Command: "/bin/x", Err: io.EOF}, want: "starting worker /bin/x: EOF"},
 		"handler": {err: &HandlerError{Text: "no"}, want: "no"},
-		"no kind": {err: &LimitError{Value: "1"}, want: "it takes more than 1 of LimitKind(0)"},
+		"no kind": {err: &LimitError{Value: "1"}, want: "it took more than 1 of LimitKind(0)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

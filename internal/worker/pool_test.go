@@ -121,11 +121,11 @@ func TestQuestions(t *testing.T) {
 		"refused":  {questions: questions{Kind: "lookup", Count: 1}, ask: deny, err: &worker.HandlerError{Text: "too many questions"}},
 		"nobody to ask": {
 			questions: questions{Kind: "lookup", Count: 1},
-			err:       &worker.HandlerError{Text: `questions such as "lookup" are not allowed here`},
+			err:       &worker.HandlerError{Text: `requests such as "lookup" are not permitted here`},
 		},
 		"too long": {
 			questions: questions{Kind: "lookup", Count: 1, Size: 1 << 20}, ask: upper,
-			err: &worker.HandlerError{Text: "a question has 1048584 bytes; at most 1048576 are allowed"},
+			err: &worker.HandlerError{Text: "a request to the provider has 1048584 bytes; at most 1048576 are allowed"},
 		},
 		"name too long": {
 			questions: questions{Kind: strings.Repeat("k", 300), Count: 1}, ask: upper,

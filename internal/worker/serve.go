@@ -175,7 +175,7 @@ func (q *questions) ask(kind string, question []byte) ([]byte, error) {
 		return nil, err
 	}
 	if size := 1 + len(kind) + len(question); size > maxQuestion {
-		return nil, fmt.Errorf("a question has %d bytes; at most %d are allowed", size, maxQuestion)
+		return nil, fmt.Errorf("a request to the provider has %d bytes; at most %d are allowed", size, maxQuestion)
 	}
 	if err := q.server.send(frameQuestion, q.call, parts...); err != nil {
 		return nil, err
