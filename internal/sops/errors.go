@@ -21,7 +21,7 @@ func (e *NoKeyError) Error() string {
 		encrypted += " for " + strings.Join(e.Recipients, ", ")
 	}
 	if e.Keys == 0 {
-		return encrypted + ", and the provider's attribute sops has no keys; give age_keys or pgp_keys"
+		return encrypted + ", and the provider's attribute sops has no keys; set age_keys or pgp_keys"
 	}
 	return encrypted + ", and no key in the provider's attribute sops decrypts it"
 }

@@ -69,10 +69,10 @@ func New(keys Keys) (*Decrypter, error) {
 
 var (
 	errTooLong    = errors.New("it is longer than 1 MiB")
-	errNoAge      = errors.New("it is no age identity; one begins with AGE-SECRET-KEY-1")
-	errNoPGP      = errors.New("it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one")
-	errPublic     = errors.New("it is a public key; give the private one")
-	errPassphrase = errors.New("it has a passphrase; give a key without one")
+	errNoAge      = errors.New("it is not an age identity, which begins with AGE-SECRET-KEY-1")
+	errNoPGP      = errors.New("it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor")
+	errPublic     = errors.New("it is a public key; set the private key")
+	errPassphrase = errors.New("it has a passphrase; set a key without one")
 )
 
 // addAge reads identities. The library's errors quote what it cannot read.
@@ -152,11 +152,11 @@ func (d *Decrypter) dataKey(m metadata) ([]byte, error) {
 	if len(m.groups) > 1 {
 		var ok bool
 		if key, ok = combine(parts); !ok {
-			return nil, &DamagedError{Reason: "the parts of its data key do not fit together"}
+			return nil, &DamagedError{Reason: "the parts of its data key cannot be combined"}
 		}
 	}
 	if len(key) != dataKeySize {
-		return nil, &DamagedError{Reason: "its data key is none"}
+		return nil, &DamagedError{Reason: "its data key is not valid"}
 	}
 	return key, nil
 }

@@ -81,7 +81,7 @@ func readMetadata(node *yaml.Node) (metadata, error) {
 	}
 	var s stored
 	if node.Kind != yaml.MappingNode || node.Decode(&s) != nil {
-		return damaged("its metadata are not those of sops")
+		return damaged("its metadata is not metadata of sops")
 	}
 	m := metadata{groups: s.Groups, threshold: s.Threshold, mac: s.MAC, onlyEncrypted: s.MACOnlyEncrypted}
 	if len(m.groups) == 0 {
@@ -92,7 +92,7 @@ func readMetadata(node *yaml.Node) (metadata, error) {
 	}
 	modified, err := time.Parse(time.RFC3339, s.LastModified)
 	if err != nil {
-		return damaged("lastmodified is no time")
+		return damaged("lastmodified is not a time")
 	}
 	m.modified = modified.Format(time.RFC3339)
 	if len(m.groups) == 1 {
@@ -102,7 +102,7 @@ func readMetadata(node *yaml.Node) (metadata, error) {
 		return damaged("shamir_threshold is not between 1 and the number of key groups")
 	}
 	if s.UnencryptedCommentRegex != "" || s.EncryptedCommentRegex != "" {
-		return damaged("it is encrypted by a rule about comments, which this provider does not know")
+		return damaged("it is encrypted by a rule about comments, which this provider does not support")
 	}
 	m.rule, err = newRule(s)
 	return m, err
@@ -204,7 +204,7 @@ func newRule(s stored) (rule, error) {
 }
 
 func compile(expression string) (*regexp.Regexp, error) {
-	none := &DamagedError{Reason: "its rule about keys is no regular expression"}
+	none := &DamagedError{Reason: "its rule about keys is not a regular expression"}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return nil, none
@@ -214,7 +214,7 @@ func compile(expression string) (*regexp.Regexp, error) {
 		return nil, none
 	}
 	if len(program.Inst) > maxInstructions {
-		return nil, &TooLargeError{What: "a regular expression that takes too long"}
+		return nil, &TooLargeError{What: "a regular expression that is too complex"}
 	}
 	compiled, err := regexp.Compile(expression)
 	if err != nil {

@@ -191,7 +191,7 @@ func parse(content []byte) ([]*yaml.Node, error) {
 func check(node *yaml.Node, depth int) error {
 	switch {
 	case depth > maxDepth:
-		return &TooLargeError{What: fmt.Sprintf("more than %d lists and maps within each other", maxDepth)}
+		return &TooLargeError{What: fmt.Sprintf("lists and maps nested more than %d deep", maxDepth)}
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		return &DamagedError{Line: node.Line, Reason: "an encrypted file has no anchors and aliases"}
 	}
@@ -213,9 +213,9 @@ func checkKeys(node *yaml.Node) error {
 		key := node.Content[i]
 		switch {
 		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
-			return &DamagedError{Line: key.Line, Reason: "a key is no text"}
+			return &DamagedError{Line: key.Line, Reason: "a key is not text"}
 		case known[key.Value]:
-			return &DamagedError{Line: key.Line, Reason: "a key stands twice in one map"}
+			return &DamagedError{Line: key.Line, Reason: "a map has the same key twice"}
 		}
 		known[key.Value] = true
 	}
@@ -232,7 +232,7 @@ func takeMetadata(documents []*yaml.Node) (metadata, error) {
 		case root == nil, root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null":
 			continue
 		case root.Kind != yaml.MappingNode:
-			return metadata{}, &DamagedError{Line: root.Line, Reason: "a document is no map"}
+			return metadata{}, &DamagedError{Line: root.Line, Reason: "a document is not a map"}
 		}
 		found := field(root, metadataKey)
 		if i == 0 {
@@ -249,7 +249,7 @@ func takeMetadata(documents []*yaml.Node) (metadata, error) {
 		}
 	}
 	if first == nil {
-		return metadata{}, &DamagedError{Reason: "its first document has no metadata of sops; a file is encrypted as a whole"}
+		return metadata{}, &DamagedError{Reason: "its first document has no metadata of sops; encrypt the whole file"}
 	}
 	return readMetadata(first)
 }
@@ -262,11 +262,11 @@ func write(documents []*yaml.Node, asJSON bool) ([]byte, error) {
 	if asJSON && len(documents) == 1 {
 		var content any
 		if err := documents[0].Decode(&content); err != nil {
-			return nil, &DamagedError{Reason: "what was decrypted cannot be written as JSON"}
+			return nil, &DamagedError{Reason: "the decrypted content cannot be written as JSON"}
 		}
 		written, err := json.Marshal(content)
 		if err != nil {
-			return nil, &DamagedError{Reason: "what was decrypted cannot be written as JSON"}
+			return nil, &DamagedError{Reason: "the decrypted content cannot be written as JSON"}
 		}
 		return written, nil
 	}
@@ -278,11 +278,11 @@ func write(documents []*yaml.Node, asJSON bool) ([]byte, error) {
 			continue
 		}
 		if err := encoder.Encode(document); err != nil {
-			return nil, &DamagedError{Reason: "what was decrypted cannot be written as YAML"}
+			return nil, &DamagedError{Reason: "the decrypted content cannot be written as YAML"}
 		}
 	}
 	if err := encoder.Close(); err != nil {
-		return nil, &DamagedError{Reason: "what was decrypted cannot be written as YAML"}
+		return nil, &DamagedError{Reason: "the decrypted content cannot be written as YAML"}
 	}
 	return written.Bytes(), nil
 }

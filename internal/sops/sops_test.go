@@ -141,7 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 		"another time":          {replace("lastmodified: \"2", "lastmodified: \"1"), keys, "MAC", &sops.DamagedError{}},
 		"a value twice":         {replace(line("text: "), line("text: ")+line("text: ")), keys, "twice", &sops.DamagedError{}},
 		"an alias":              {replace("nothing: null", "nothing: &a null\nagain: *a"), keys, "aliases", &sops.DamagedError{}},
-		"a key that is no text": {replace("nothing: null", "1: null"), keys, "no text", &sops.DamagedError{}},
+		"a key that is no text": {replace("nothing: null", "1: null"), keys, "not text", &sops.DamagedError{}},
 		"no document with data": {"a: b\n---\n" + whole, keys, "first document", &sops.DamagedError{}},
 		"too large":             {whole + strings.Repeat("#", 5<<20), keys, "too large", &sops.TooLargeError{}},
 		"too deep":              {replace("nothing: null", "nothing: "+strings.Repeat("[", 300)+strings.Repeat("]", 300)), keys, "too large", &sops.TooLargeError{}},
@@ -189,13 +189,13 @@ func TestNewRefuses(t *testing.T) {
 		keys sops.Keys
 		want string
 	}{
-		"no age identity": {sops.Keys{Age: []string{identities(t)[0], "AGE-SECRET-KEY-1HIDDEN"}}, "age key 2: it is no age identity; one begins with AGE-SECRET-KEY-1"},
-		"a recipient":     {sops.Keys{Age: []string{"age1hidden"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
-		"an ssh key":      {sops.Keys{Age: []string{"-----BEGIN OPENSSH PRIVATE KEY-----"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
-		"a plugin":        {sops.Keys{Age: []string{"AGE-PLUGIN-YUBIKEY-1QQ"}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
-		"nothing":         {sops.Keys{Age: []string{""}}, "age key 1: it is no age identity; one begins with AGE-SECRET-KEY-1"},
-		"no PGP key":      {sops.Keys{PGP: []string{"hidden"}}, "pgp key 1: it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one"},
-		"half a PGP key":  {sops.Keys{PGP: []string{private[:len(private)/2]}}, "pgp key 1: it is no armored OpenPGP private key; gpg --export-secret-keys --armor writes one"},
+		"no age identity": {sops.Keys{Age: []string{identities(t)[0], "AGE-SECRET-KEY-1HIDDEN"}}, "age key 2: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"a recipient":     {sops.Keys{Age: []string{"age1hidden"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"an ssh key":      {sops.Keys{Age: []string{"-----BEGIN OPENSSH PRIVATE KEY-----"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"a plugin":        {sops.Keys{Age: []string{"AGE-PLUGIN-YUBIKEY-1QQ"}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"nothing":         {sops.Keys{Age: []string{""}}, "age key 1: it is not an age identity, which begins with AGE-SECRET-KEY-1"},
+		"no PGP key":      {sops.Keys{PGP: []string{"hidden"}}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
+		"half a PGP key":  {sops.Keys{PGP: []string{private[:len(private)/2]}}, "pgp key 1: it is not an armored OpenPGP private key; export one with gpg --export-secret-keys --armor"},
 		"too long":        {sops.Keys{PGP: []string{strings.Repeat("hidden", 1<<20)}}, "pgp key 1: it is longer than 1 MiB"},
 	}
 	for name, tt := range tests {

@@ -46,7 +46,7 @@ type walker struct {
 func newWalker(m metadata, key []byte) (*walker, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, &DamagedError{Reason: "its data key is none"}
+		return nil, &DamagedError{Reason: "its data key is not valid"}
 	}
 	w := &walker{block: block, rule: m.rule, mac: sha512.New(), onlyEncrypted: m.onlyEncrypted, leaves: map[string]any{}}
 	if m.onlyEncrypted {
@@ -91,7 +91,7 @@ func (w *walker) node(node *yaml.Node, p place) (keep bool, err error) {
 				return false, err
 			}
 			if !keep {
-				return false, &DamagedError{Line: node.Content[i].Line, Reason: "a comment stands in place of a value"}
+				return false, &DamagedError{Line: node.Content[i].Line, Reason: "a comment replaces a value"}
 			}
 		}
 	case yaml.SequenceNode:
@@ -150,7 +150,7 @@ func (w *walker) scalar(node *yaml.Node, p place) (keep bool, err error) {
 func (w *walker) cover(value any, line int) error {
 	text, ok := textOf(value)
 	if !ok {
-		return &DamagedError{Line: line, Reason: "a value is of a kind that sops does not know"}
+		return &DamagedError{Line: line, Reason: "a value has a type that sops does not support"}
 	}
 	_, _ = w.mac.Write([]byte(text))
 	return nil
@@ -206,7 +206,7 @@ func (w *walker) verify(m metadata) error {
 	}
 	got := fmt.Sprintf("%X", w.mac.Sum(nil))
 	if subtle.ConstantTimeCompare([]byte(got), []byte(want.text)) != 1 {
-		return &DamagedError{Reason: "its MAC does not match: somebody has changed the file without sops"}
+		return &DamagedError{Reason: "its MAC does not match: the file was changed without sops"}
 	}
 	return nil
 }
@@ -230,16 +230,16 @@ func open(block cipher.Block, text, data string, line int) (openedValue, error) 
 	for i := range raw {
 		var err error
 		if raw[i], err = base64.StdEncoding.DecodeString(parts[i+1]); err != nil {
-			return damaged("an encrypted value is no base64")
+			return damaged("an encrypted value is not base64")
 		}
 	}
 	nonce := raw[1]
 	if len(nonce) == 0 || len(nonce) > maxNonce {
-		return damaged("an encrypted value has no nonce of sops")
+		return damaged("an encrypted value has no valid nonce")
 	}
 	gcm, err := cipher.NewGCMWithNonceSize(block, len(nonce))
 	if err != nil {
-		return damaged("an encrypted value has no nonce of sops")
+		return damaged("an encrypted value has no valid nonce")
 	}
 	plain, err := gcm.Open(nil, nonce, append(raw[0], raw[2]...), []byte(data))
 	if err != nil {
@@ -247,7 +247,7 @@ func open(block cipher.Block, text, data string, line int) (openedValue, error) 
 	}
 	opened := openedValue{text: string(plain)}
 	if opened.value, err = typed(parts[4], opened.text); err != nil {
-		return damaged("a decrypted value is not of the type that it has in the file")
+		return damaged("a decrypted value does not have the type that the file declares")
 	}
 	return opened, nil
 }
