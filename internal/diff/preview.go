@@ -80,7 +80,7 @@ func shortened(lines []string, begins []int) []string {
 	}
 	rest := moreText(len(lines) - mostLines)
 	if unseen > 0 {
-		rest += ", " + counted(unseen, "object") + " among them"
+		rest += ", with " + counted(unseen, "more object")
 	}
 	return append(slices.Clone(lines[:mostLines]), rest)
 }
@@ -109,7 +109,7 @@ func (p Preview) title() string {
 			removed++
 		}
 	}
-	fate := map[Fate]string{Goes: " goes", Changes: "", Comes: " is new"}[p.Fate]
+	fate := map[Fate]string{Goes: " is removed", Changes: "", Comes: " is added"}[p.Fate]
 	if len(p.Alterations) == 0 {
 		return fate + ": no object changes"
 	}

@@ -154,7 +154,7 @@ func TestJoinIsCut(t *testing.T) {
 			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Fate: diff.Changes, Alterations: []diff.Alteration{
 				added("ConfigMap/one", 80), added("ConfigMap/three", 50), added("ConfigMap/two", 50),
 			}}},
-			want: []string{"... 83 lines left out, 1 object among them"}, notWant: []string{"ConfigMap/two"},
+			want: []string{"... 83 lines left out, with 1 more object"}, notWant: []string{"ConfigMap/two"},
 		},
 		"all together": {
 			previews: slices.Collect(func(yield func(diff.Preview) bool) {
@@ -178,7 +178,7 @@ func TestJoinIsCut(t *testing.T) {
 					}
 				}
 			}),
-			want: []string{"web on c00, c01,", "c11 and 38 more is new: objects +1"}, notWant: []string{"c12"},
+			want: []string{"web on c00, c01,", "c11 and 38 more is added: objects +1"}, notWant: []string{"c12"},
 		},
 	}
 	for name, tt := range tests {
