@@ -317,7 +317,7 @@ func TestAttackPlantedSecrets(t *testing.T) {
 			files := valuesFrom(`data: {key: {{ include "again" .Values.word }}}`)
 			files["chart/templates/_again.tpl"] = `{{ define "again" }}{{ repeat 90000000 . }}{{ include "again" . }}{{ end }}`
 			return p.repository(t, files)
-		}, "it takes more than"},
+		}, "it took more than"},
 		"live Secret": {func(t *testing.T, p *planted) []string {
 			t.Helper()
 			p.w.configure(t, p.repository(t, map[string]string{"s.yaml": secretManifest("", "stringData", "before")})...)

@@ -15,7 +15,7 @@ import (
 )
 
 // exceeds begins the name of a limit. Which one is exceeded first depends on the machine.
-const exceeds = "it takes more than"
+const exceeds = "it took more than"
 
 type hostileTemplate struct {
 	template string
@@ -160,8 +160,8 @@ func TestAttackBundleAtPlan(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"a schema reads a file":       {files: chart(`{"$ref": "file://FILE"}`), want: []string{"values.schema.json", "not in it"}},
-		"a schema connects to a host": {files: chart(`{"$ref": "http://` + listener.Addr().String() + `/x"}`), want: []string{"values.schema.json", "not in it"}},
+		"a schema reads a file":       {files: chart(`{"$ref": "file://FILE"}`), want: []string{"values.schema.json", "not part of the schema"}},
+		"a schema connects to a host": {files: chart(`{"$ref": "http://` + listener.Addr().String() + `/x"}`), want: []string{"values.schema.json", "not part of the schema"}},
 		"values of a long list":       {files: values(`${ until 1000000000 | len }`), want: []string{exceeds}},
 		"values of a long text":       {files: values(`${ repeat 1000000000 "x" }`), want: []string{exceeds}},
 		"values of many values":       {files: values(`${ repeat 5000000 "x" }`), want: []string{"larger than 4 MiB"}},

@@ -82,7 +82,7 @@ func TestAccBadInput(t *testing.T) {
 		"two bundles of one name in a target": {
 			bundles: repo(good, ""),
 			of:      "fleet_gitrepo.one.bundles, fleet_gitrepo.one.bundles",
-			want:    []string{"two bundles are called one"},
+			want:    []string{"two bundles are named one"},
 		},
 		"a rule naming an unknown cluster": {
 			bundles: repo(good, ""),

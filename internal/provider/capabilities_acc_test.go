@@ -250,7 +250,7 @@ func TestAccCapabilities(t *testing.T) {
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "a/able b/able")
 	s.undefineWidget(t, 0)
-	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan looked at it, the cluster has lost ", s.namespace+".example.com/v1")
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan, the cluster no longer serves ", s.namespace+".example.com/v1")
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "b/able")
 	applyPlan(t, planned)

@@ -93,7 +93,7 @@ resource "fleet_bundle" "shared" {
 	}
 
 	configure("wrong", "")
-	output := w.fail(t, []string{"apply", "-auto-approve"}, "the server wants other credentials", "registries")
+	output := w.fail(t, []string{"apply", "-auto-approve"}, "the server refused the credentials", "registries")
 	if strings.Contains(output, "s3cret-word") {
 		t.Error("the password can be read")
 	}

@@ -84,7 +84,7 @@ func TestAccCRDs(t *testing.T) {
 	// Another version and a new definition are left to the user.
 	configure("", "", "wheel", s.gear("wheel", "wh"), s.gear("axle", "ax"))
 	plan := w.run(t, "plan")
-	expect(plan, summary, "Not created, as Helm creates definitions", "axles"+group+": a/gears, b/gears", "Not replaced, although", "wheels"+group+": a/gears, b/gears", `"create_replace"`)
+	expect(plan, summary, "Not created, because Helm creates definitions", "axles"+group+": a/gears, b/gears", "Not replaced, although", "wheels"+group+": a/gears, b/gears", `"create_replace"`)
 	if n := strings.Count(plan, summary); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, plan)
 	}
@@ -97,7 +97,7 @@ func TestAccCRDs(t *testing.T) {
 	// The target asks for them, and a resource of the new kind comes in the same upgrade.
 	configure(`crds = "create_replace"`, "", "axle", s.gear("wheel", "wh"), s.gear("axle", "ax"))
 	plan = w.run(t, "plan")
-	expect(plan, "Created:", "axles"+group+": a/gears, b/gears", "Replaced, as the cluster", "wheels"+group+": a/gears, b/gears")
+	expect(plan, "Created:", "axles"+group+": a/gears, b/gears", "Replaced, because the cluster", "wheels"+group+": a/gears, b/gears")
 	if strings.Contains(plan, "Not replaced") {
 		t.Errorf("the plan leaves definitions:\n%s", plan)
 	}

@@ -162,7 +162,7 @@ func TestAccDiffShowsRenderedObjects(t *testing.T) {
 		t.Errorf("nothing changes, and it is shown:\n%s", output)
 	}
 	output = w.run(t, "plan", "-destroy", "-input=false")
-	expectSays(t, output, "one on a, b goes: objects -2", "- ConfigMap/"+w.namespace+"/one - Secret/"+w.namespace+"/one")
+	expectSays(t, output, "one on a, b is removed: objects -2", "- ConfigMap/"+w.namespace+"/one - Secret/"+w.namespace+"/one")
 	w.run(t, "destroy", "-auto-approve")
 	w.expectNothing(t, 0)
 }
@@ -248,7 +248,7 @@ func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 	one, two := s.bundleOf("one", configMap("one", "x")+"---\n"+kept), s.bundleOf("two", long("x"))
 	w.configure(t, s.provider("", on, on), one, two, rendered("fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	name := func(object string) string { return "ConfigMap/" + s.namespace + "/" + object }
-	expectSays(t, w.run(t, "plan", "-input=false"), "one on a, b is new: objects +2", "two on a, b is new: objects +1", "+ "+name("kept")+" + "+name("one"))
+	expectSays(t, w.run(t, "plan", "-input=false"), "one on a, b is added: objects +2", "two on a, b is added: objects +1", "+ "+name("kept")+" + "+name("one"))
 	w.apply(t)
 
 	// Another name, and another value of very many keys.
@@ -262,7 +262,7 @@ func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 	// A bundle goes, and a cluster.
 	w.configure(t, s.provider("", on, ""), moved, s.bundleOf("two", long("z")), rendered("fleet_bundle.one.bundles"))
 	output = w.run(t, "plan", "-input=false")
-	expectSays(t, output, "one on b goes: objects -1 =1", "= "+name("kept")+", stays on the cluster", "two on a, b goes: objects -1")
+	expectSays(t, output, "one on b is removed: objects -1 =1", "= "+name("kept")+", stays on the cluster", "two on a, b is removed: objects -1")
 	w.apply(t)
 	w.expectEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve")

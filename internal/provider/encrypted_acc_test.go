@@ -231,8 +231,8 @@ func TestAccEncryptionKeys(t *testing.T) {
 	w.write(t, "db/secret.yaml", object)
 	bundle := fmt.Sprintf("resource \"fleet_bundle\" \"db\" {\n  name = \"db\"\n  default_namespace = %q\n  directory = \"./db\"\n}\n", s.namespace)
 	for name, keys := range map[string]string{
-		"age key 2: it is no age identity":            fmt.Sprintf("sops = { age_keys = [%q, \"AGE-SECRET-KEY-1HIDDEN\"] }", identity),
-		"pgp key 1: it is no armored OpenPGP private": "sops = { pgp_keys = [\"AGE-SECRET-KEY-1HIDDEN\"] }",
+		"age key 2: it is not an age identity":            fmt.Sprintf("sops = { age_keys = [%q, \"AGE-SECRET-KEY-1HIDDEN\"] }", identity),
+		"pgp key 1: it is not an armored OpenPGP private": "sops = { pgp_keys = [\"AGE-SECRET-KEY-1HIDDEN\"] }",
 	} {
 		w.configure(t, s.provider("  "+keys+"\n", on), bundle, target("", "fleet_bundle.db.bundles"))
 		output := w.fail(t, []string{"plan", "-input=false"}, capitalized(name))

@@ -166,7 +166,7 @@ func TestAccPinnedSources(t *testing.T) {
 			},
 			changed:   func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", bare(other)) },
 			installed: true,
-			says:      []string{"cannot be had from", "may have been deleted or overwritten"},
+			says:      []string{"could not be fetched from", "may have been deleted or overwritten"},
 		},
 		"a branch of an installed bundle that moves": {
 			publish: func(t *testing.T, o *origin) string {
@@ -198,12 +198,12 @@ func TestAccPinnedSources(t *testing.T) {
 		"a version that is published again": {
 			publish: inRepository("~1"),
 			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
-			says:    []string{"bundle one", "version 1.0.0 was fetched with the digest", "when it was planned and has", "published again"},
+			says:    []string{"bundle one", "version 1.0.0 was fetched with digest", "when it was planned, and has digest", "published again"},
 		},
 		"an exact version that is published again": {
 			publish: inRepository("1.0.0"),
 			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
-			says:    []string{"bundle one", "version 1.0.0 was fetched with the digest", "when it was planned and has", "published again"},
+			says:    []string{"bundle one", "version 1.0.0 was fetched with digest", "when it was planned, and has digest", "published again"},
 		},
 		"a version that is withdrawn": {
 			publish: inRepository("~1"),
@@ -211,7 +211,7 @@ func TestAccPinnedSources(t *testing.T) {
 				o.charts.AddChart(o.chart("1.1.0", other))
 				o.charts.RemoveChart("one", "1.0.0")
 			},
-			says: []string{"bundle one", `no version "1.0.0", but 1.1.0`},
+			says: []string{"bundle one", `no version "1.0.0"; available: 1.1.0`},
 		},
 		"a version of an installed bundle that is published again": {
 			publish: func(_ *testing.T, o *origin) string {
@@ -220,7 +220,7 @@ func TestAccPinnedSources(t *testing.T) {
 			},
 			changed:   func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			installed: true,
-			says:      []string{"version 1.0.0 was fetched with the digest", "published again"},
+			says:      []string{"version 1.0.0 was fetched with digest", "published again"},
 		},
 		"a new bundle whose version is published again": {
 			publish: func(_ *testing.T, o *origin) string {
@@ -241,7 +241,7 @@ func TestAccPinnedSources(t *testing.T) {
 				o.charts.PushChart("acme/one", o.chart("1.0.0", other))
 				o.charts.DeleteManifest("acme/one", reference)
 			},
-			says: []string{"bundle one", "version 1.0.0 was fetched with the digest", "published again"},
+			says: []string{"bundle one", "version 1.0.0 was fetched with digest", "published again"},
 		},
 		"a tag that is gone": {
 			publish: inRegistry,
@@ -250,7 +250,7 @@ func TestAccPinnedSources(t *testing.T) {
 				o.charts.DeleteManifest("acme/one", o.charts.Reference("acme/one", "1.0.0"))
 				o.charts.DeleteManifest("acme/one", "1.0.0")
 			},
-			says: []string{"bundle one", `no version "1.0.0", but 1.1.0`},
+			says: []string{"bundle one", `no version "1.0.0"; available: 1.1.0`},
 		},
 		"an archive that changes": {
 			publish: func(t *testing.T, o *origin) string {
@@ -258,7 +258,7 @@ func TestAccPinnedSources(t *testing.T) {
 				return o.fleet(t, "  chart: "+o.charts.AddFile("/one.tgz", o.chart("1.0.0", planned).Package())+"\n")
 			},
 			changed: func(_ *testing.T, o *origin) { o.charts.AddFile("/one.tgz", o.chart("1.0.0", other).Package()) },
-			says:    []string{"bundle one", "/one.tgz", "it was fetched with the digest", "published again"},
+			says:    []string{"bundle one", "/one.tgz", "it was fetched with digest", "published again"},
 		},
 		"a chart in git that changes": {
 			publish: inGit,

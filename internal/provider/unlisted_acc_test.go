@@ -32,7 +32,7 @@ func TestAccEmptyListsForgetNothing(t *testing.T) {
 	lies := func(request *http.Request) faulttest.Fault {
 		return faulttest.Fault{Empty: faulttest.IsList(request, "secrets")}
 	}
-	const cause = "the cluster's list of release records lacks this release, and its record is still there"
+	const cause = "the cluster's list of release records does not contain this release, but its record still exists"
 
 	proxy.Set(lies)
 	output := unwrapped(w.expectEmptyPlan(t))

@@ -360,7 +360,7 @@ func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 		{"no object", "values_wo = var.password\n  values_wo_version = { app = 1 }", "It must be an object"},
 		{"null", "values_wo = { app = null }\n  values_wo_version = { app = 1 }", "neither an object nor a map"},
 		{"a path that leads out", "files_wo = { other = { \"../x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", "is no path within the bundle"},
-		{"a path of the bundle", "files_wo = { other = { \"m.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `"m.yaml" is a file of the bundle already`},
+		{"a path of the bundle", "files_wo = { other = { \"m.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `the bundle already contains the file "m.yaml"`},
 		{"a file that is no manifest", "files_wo = { other = { \"x.txt\" = var.password } }\n  files_wo_version = { other = 1 }", `"x.txt" is not deployed`},
 		{"a template", "files_wo = { other = { \"templates/x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `"templates/x.yaml" is not deployed`},
 		{"a file of a chart", "files_wo = { app = { \"x.yaml\" = var.password } }\n  files_wo_version = { app = 1 }", "the bundle is a Helm chart"},
@@ -373,7 +373,7 @@ func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 	}
 	s.values = "files_wo = { other = { \"x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }"
 	s.write(t)
-	s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, `"x.yaml" is no manifest of Kubernetes objects`))
+	s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, `"x.yaml" is not a manifest of Kubernetes objects`))
 }
 
 // Who takes a release over, imports it or goes on from another machine deploys the value or
