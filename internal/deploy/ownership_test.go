@@ -248,13 +248,13 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 		names   string // in the error or in the notice
 		did     []string
 	}{
-		"changed by hand, written":               {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "made by Helm"},
-		"changed by hand, removed":               {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "made by Helm"},
+		"changed by hand, written":               {maker: byHand, change: write, failed: []string{"c1/web deploying"}, names: "created by Helm"},
+		"changed by hand, removed":               {maker: byHand, change: remove, failed: []string{"c1/web removing"}, names: "created by Helm"},
 		"changed by hand, written with consent":  {maker: byHand, change: write, consent: true, did: []string{"upgrade ns/web"}},
 		"changed by hand, removed with consent":  {maker: byHand, change: remove, consent: true, did: []string{"uninstall ns/web"}},
 		"taken back by Fleet, written":           {maker: byFleet, change: write, failed: []string{"c1/web deploying"}, names: "Fleet's agent (mgmt/web)"},
 		"taken back by Fleet, removed":           {maker: byFleet, change: remove, names: "Fleet's agent (mgmt/web)"},
-		"made by something unreadable, removed":  {change: remove, failed: []string{"c1/web removing"}, names: "made by another tool"},
+		"made by something unreadable, removed":  {change: remove, failed: []string{"c1/web removing"}, names: "created by another tool"},
 		"taken back by Fleet, taken once more":   {maker: byFleet, change: write, consent: true, did: []string{"upgrade ns/web"}},
 		"taken back by Fleet, consent to remove": {maker: byFleet, change: remove, consent: true, did: []string{"uninstall ns/web"}},
 	}

@@ -89,18 +89,18 @@ func TestCommandSays(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"last line":          {script: "echo first >&2; echo 'your session has expired, log in again' >&2; exit 1", want: "exit status 1; it says: your session has expired, log in again"},
+		"last line":          {script: "echo first >&2; echo 'your session has expired, log in again' >&2; exit 1", want: "exit status 1; it reported: your session has expired, log in again"},
 		"nothing":            {script: "exit 1", want: "exit status 1"},
-		"variable":           {script: `echo "$SECRET is wrong" >&2; exit 1`, want: "it says: (sensitive value) is wrong"},
-		"argument":           {script: `echo "$2 is wrong" >&2; exit 1`, args: []string{"--client-secret", "argument-horse"}, want: "it says: (sensitive value) is wrong"},
-		"token":              {script: `echo '{"status": {"token": "token-horse"}}'; echo "got token-horse" >&2; exit 1`, want: "it says: got (sensitive value)"},
-		"escape sequence":    {script: `printf 'red \033[31m\n' >&2; exit 1`, want: `it says: red \x1b[31m`},
+		"variable":           {script: `echo "$SECRET is wrong" >&2; exit 1`, want: "it reported: (sensitive value) is wrong"},
+		"argument":           {script: `echo "$2 is wrong" >&2; exit 1`, args: []string{"--client-secret", "argument-horse"}, want: "it reported: (sensitive value) is wrong"},
+		"token":              {script: `echo '{"status": {"token": "token-horse"}}'; echo "got token-horse" >&2; exit 1`, want: "it reported: got (sensitive value)"},
+		"escape sequence":    {script: `printf 'red \033[31m\n' >&2; exit 1`, want: `it reported: red \x1b[31m`},
 		"a long line":        {script: `head -c 600 /dev/zero | tr '\0' x >&2; exit 1`, want: strings.Repeat("x", 500) + "…"},
 		"without an end":     {script: `echo head >&2; head -c 100000 /dev/zero | tr '\0' x >&2; exit 1`, want: "exit status 1"},
-		"no credentials":     {script: `echo "are you logged in?" >&2; echo nonsense`, want: "it says: are you logged in?"},
-		"a line at the end":  {script: `head -c 100000 /dev/zero | tr '\0' x >&2; echo >&2; echo over >&2; exit 1`, want: "it says: over"},
+		"no credentials":     {script: `echo "are you logged in?" >&2; echo nonsense`, want: "it reported: are you logged in?"},
+		"a line at the end":  {script: `head -c 100000 /dev/zero | tr '\0' x >&2; echo >&2; echo over >&2; exit 1`, want: "it reported: over"},
 		"only line breaks":   {script: `echo >&2; echo >&2; exit 2`, want: "exit status 2"},
-		"base64 of a secret": {script: `printf '%s' "$SECRET" | base64 >&2; exit 1`, want: "it says: (sensitive value)"},
+		"base64 of a secret": {script: `printf '%s' "$SECRET" | base64 >&2; exit 1`, want: "it reported: (sensitive value)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

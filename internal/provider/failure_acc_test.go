@@ -188,7 +188,7 @@ func TestAccChangedReleaseIsNoticed(t *testing.T) {
 	if diff := cmp.Diff([]string{"~ a/one"}, w.plannedChanges(t)); diff != "" {
 		t.Errorf("planned (-want +got):\n%s", diff)
 	}
-	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "was made by Helm", "take_ownership")
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "was created by Helm", "take_ownership")
 	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("take_ownership = true", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	if got := s.releases(t, 0)["one"]; got.revision != "3" || got.status != "deployed" {

@@ -156,7 +156,7 @@ func TestAccPinnedSources(t *testing.T) {
 				return o.data()
 			},
 			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(other)) },
-			says:    []string{"bundle one", "commit ", "may have been deleted or overwritten", "has digest v1-", "planned was v1-"},
+			says:    []string{"bundle one", "commit ", "may have been deleted or overwritten", "has digest v1-", "and digest v1-"},
 		},
 		"a commit of an installed repository that was overwritten": {
 			publish: func(t *testing.T, o *origin) string {
@@ -288,7 +288,7 @@ func TestAccPinnedSources(t *testing.T) {
 				return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  directory = %q\n}\n", o.dir)
 			},
 			changed: func(t *testing.T, o *origin) { t.Helper(); o.keepIn(t, other) },
-			says:    []string{"one in directory", "has digest v1-", "planned was v1-"},
+			says:    []string{"one in directory", "has digest v1-", "and digest v1-"},
 		},
 		"nothing that changes": {publish: inRegistry, changed: nothing},
 	}

@@ -235,7 +235,7 @@ func TestMessages(t *testing.T) {
 		"two bundles of one name": {
 			got: report.UnreadBundles("Target all", &source.SameNameError{Bundle: "web", Index: 1}),
 			want: []report.Message{{
-				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles are named web",
+				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles are called web",
 				Detail: "A cluster can hold only one release of that name. Rename one of them.",
 			}},
 		},
