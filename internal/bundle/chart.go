@@ -18,7 +18,7 @@ import (
 // chartFile makes a folder a chart.
 const chartFile = "Chart.yaml"
 
-// fetchedDirectory holds the charts that are kept elsewhere.
+// fetchedDirectory contains the charts that are kept elsewhere.
 const fetchedDirectory = ".chart"
 
 // Chart is what a bundle says of a Helm chart: helm.repo, helm.chart and
@@ -79,7 +79,7 @@ func chartOf(options *fleetyaml.Helm) Chart {
 }
 
 // chartsOf are all that a definition names, each once, in their order. The zero
-// Chart stands for the one that the bundle itself may be.
+// Chart represents the one that the bundle itself may be.
 func chartsOf(def *fleetyaml.Definition) []Chart {
 	charts := []Chart{chartOf(def.Helm)}
 	known := map[Chart]bool{charts[0]: true}
@@ -112,7 +112,7 @@ func (t tree) isElsewhere(chart Chart) bool {
 	return chart.Repo != "" || (chart.IsRemote() && !t.holds(path.Clean(chart.Name)))
 }
 
-// ChartDirectory answers where the chart lies that merged options lead to: its
+// ChartDirectory returns where the chart lies that merged options lead to: its
 // folder, or the packed chart itself. found is false for a bundle without a chart.
 // It knows the rules of Fleet's internal/bundlereader/style.go, and packed charts
 // besides.
@@ -128,7 +128,7 @@ func (t tree) directoryOf(chart Chart) (dir string, found bool) {
 	return dir, t.has(dir) || t.has(path.Join(dir, chartFile))
 }
 
-// fetchedChart answers where a chart kept elsewhere lies: in its folder, or in the
+// fetchedChart returns where a chart kept elsewhere lies: in its folder, or in the
 // only folder there that is a chart.
 func (t tree) fetchedChart(chart Chart) (dir string, found bool) {
 	root := chart.Directory()
@@ -204,7 +204,7 @@ func badChart(file string, err error) error {
 	return err
 }
 
-// Add answers the bundle with more files, which take the place of those of the
+// Add returns the bundle with more files, which take the place of those of the
 // same name; of two with one name the last counts. It must be whole then.
 //
 // Errors: *ChartError when what was fetched is no chart, *SizeError, *CountError

@@ -73,7 +73,7 @@ func (t tree) hasDependencies(dir string) bool {
 	return true
 }
 
-// isVersion tells redis-1.2.3.tgz from redis-cluster-1.2.3.tgz, after "redis-".
+// isVersion distinguishes redis-1.2.3.tgz from redis-cluster-1.2.3.tgz, after "redis-".
 var isVersion = regexp.MustCompile(`^v?[0-9]`)
 
 // dependenciesOf are the names of what a Chart.yaml asks for.

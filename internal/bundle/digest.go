@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// digestVersion stands before every digest. Another way to make one gets another
+// digestVersion is the prefix of every digest. Another way to make one gets another
 // version, so that digests of different versions are never compared.
 const digestVersion = "v1"
 

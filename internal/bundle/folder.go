@@ -56,7 +56,7 @@ func (f *folder) read(name string) ([]byte, error) {
 	return f.file(path.Join(f.root, resolved), name)
 }
 
-// list answers all files, sorted by name. Hidden ones do not count, as in Fleet
+// list returns all files, sorted by name. Hidden ones do not count, as in Fleet
 // (internal/bundlereader/loaddirectory.go).
 func (f *folder) list() ([]File, error) {
 	if err := f.load(".", ".", nil, nil); err != nil {
@@ -134,7 +134,7 @@ func (f *folder) add(at, name string, mode fs.FileMode, rules []rule, above []st
 
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name != "." }
 
-// follow answers where a symbolic link leads and what is there.
+// follow returns where a symbolic link leads and what is there.
 func (f *folder) follow(link string) (string, fs.FileMode, error) {
 	resolved, err := f.resolve(link)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *folder) resolve(name string) (string, error) {
 	return resolve(f.fsys, name, "the bundle's folder")
 }
 
-// resolve answers the path of name without symbolic links. It looks at every
+// resolve returns the path of name without symbolic links. It looks at every
 // step of the way, so that no link leads out of fsys and back in again. where is
 // what errors call fsys.
 func resolve(fsys fs.FS, name, where string) (string, error) {

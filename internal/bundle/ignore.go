@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ignoreFile leaves files out of a bundle. It may stand in any folder and counts
+// ignoreFile leaves files out of a bundle. It may be in any folder and counts
 // below that folder.
 const ignoreFile = ".fleetignore"
 

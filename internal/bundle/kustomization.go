@@ -20,7 +20,7 @@ func (e *NoKustomizationError) Error() string {
 	return fmt.Sprintf("bundle %s: kustomize.dir names %q, which contains no %s", e.Bundle, e.Dir, KustomizationFiles()[0])
 }
 
-// Kustomization answers the folder with the kustomization that is built for the
+// Kustomization returns the folder with the kustomization that is built for the
 // bundle: dir, or without that its root (Fleet's internal/bundlereader/style.go).
 // found is false for a bundle without one. A dir without one is a
 // *NoKustomizationError; Fleet takes such a bundle for plain manifests.

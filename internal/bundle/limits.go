@@ -21,7 +21,7 @@ const (
 	MaxBundle = 256 << 20
 	// maxSource is how many bytes all that is read of one source may have.
 	maxSource = 1 << 30
-	// maxValues is how many bytes the values files of one bundle may stand for,
+	// maxValues is how many bytes the values files of one bundle may expand to,
 	// each as often as it is named.
 	maxValues = 64 << 20
 	// maxEntries is how many files and folders one bundle may have. It bounds what
@@ -31,8 +31,8 @@ const (
 	// many bytes they may have together.
 	maxEncrypted     = 1000
 	maxEncryptedSize = 64 << 20
-	// maxListed is how many bytes the files of all bundles may have, those of bundles
-	// that stand in each other as often as they are in one.
+	// maxListed is how many bytes the files of all bundles may have. A file of
+	// nested bundles counts for each of them.
 	maxListed = 4 << 30
 	// maxSourceEntries is how many files and folders all bundles may have, counted in
 	// the same way.
@@ -74,7 +74,7 @@ func (e *CountError) Error() string {
 // reading is what the folders of one source share.
 type reading struct {
 	fsys fs.FS
-	// contents are those of files by their path in fsys. Bundles that stand in each
+	// contents are those of files by their path in fsys. Bundles that contain each
 	// other have the same files; they are read and kept once.
 	contents map[string][]byte
 	// size is that of contents, listed that of all files of all bundles.
@@ -139,7 +139,7 @@ func (r *reading) full() error {
 }
 
 // checkSize refuses what is too large in a whole bundle, files that were added
-// included, and YAML that stands for more than can be read.
+// included, and YAML that expands to more than can be read.
 func (b Bundle) checkSize() error {
 	if len(b.Files) > maxEntries {
 		return &CountError{What: "files and folders in one bundle", Limit: maxEntries}

@@ -36,7 +36,7 @@ type Location struct {
 	Name string
 	// Version of the chart in a Repository or registry, or a constraint.
 	Version string
-	// Subdirectory of the archive or git repository that holds the chart.
+	// Subdirectory of the archive or git repository that contains the chart.
 	Subdirectory string
 	// Ref of a git repository: a branch, a tag or a commit; "" is its HEAD.
 	Ref string

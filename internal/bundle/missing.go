@@ -7,7 +7,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// maxMissing is how many overlays without a folder are told.
+// maxMissing is how many overlays without a folder are reported.
 const maxMissing = 20
 
 // missingOverlays warns of names in yaml.overlays without a folder. As in Fleet they

@@ -83,7 +83,7 @@ func (r Reader) reading(fsys fs.FS) *reading {
 // Errors: *NoMatchError, *PathError, *EmptyError, *DuplicateNameError; and about
 // single folders, all of them joined unless they are held: *fleetyaml.Error, *ChartError,
 // *LocationError, *ValuesFileError, *OptionsFileError, *OutsideError, *LinkError, *SizeError, *CountError,
-// *EncryptedFileError, *EncryptedValueError and what fsys answers.
+// *EncryptedFileError, *EncryptedValueError and what fsys returns.
 func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	bases, result, err := o.bases(fsys)
 	if err != nil {

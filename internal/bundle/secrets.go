@@ -17,7 +17,7 @@ import (
 type Secrets struct {
 	// Files are decrypted files by name.
 	Files map[string][]byte
-	// Leaves are decrypted values by the encrypted text that stands for them in values.
+	// Leaves are decrypted values by the encrypted text that represents them in values.
 	Leaves map[string]any
 	// Texts are all decrypted values, to be kept out of messages.
 	Texts []string
@@ -46,7 +46,7 @@ func (b Bundle) PlainFiles() []File {
 	return files
 }
 
-// PlainValues are values with the decrypted ones in the places of what stands for them. It
+// PlainValues are values with the decrypted ones in the places of what represents them. It
 // changes nothing in values. Only renderings use them.
 func (b Bundle) PlainValues(values map[string]any) map[string]any {
 	if !b.HasSecrets() || len(b.Secrets.Leaves) == 0 {
@@ -137,7 +137,7 @@ func (f *folder) open(name string, content []byte) (*sops.Opened, error) {
 	return opened, nil
 }
 
-// decryptValues opens a values file. What stands for the values stays in it.
+// decryptValues opens a values file. What represents the values stays in it.
 func (f *folder) decryptValues(name string, data []byte) error {
 	opened, err := f.open(name, data)
 	if err != nil {
@@ -212,7 +212,7 @@ func (t tree) isEncrypted(file File) bool {
 }
 
 // checkPlainValues refuses encrypted texts in the options of a bundle: they could be meant to
-// stand for values of an encrypted file.
+// represent values of an encrypted file.
 func checkPlainValues(file string, def fleetyaml.Definition) error {
 	all := []fleetyaml.Options{def.Options}
 	for _, customization := range slices.Concat(def.Targets, def.TargetCustomizations) {

@@ -80,7 +80,7 @@ func (f *folder) leaveOut(name string) {
 // sopsMetadata is the key of what sops says of a file.
 const sopsMetadata = "sops"
 
-// values are those of one file; size is what they stand for, in bytes.
+// values are those of one file; size is what they expand to, in bytes.
 type values struct {
 	values map[string]any
 	size   int64

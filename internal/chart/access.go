@@ -117,7 +117,7 @@ func newTransports(a *account) (*account, error) {
 	return a, err
 }
 
-// of answers the account for a URL.
+// of returns the account for a URL.
 func (a *access) of(at fetch.Scope) *account {
 	if found, ok := a.accounts.Find(at); ok {
 		return found
@@ -170,7 +170,7 @@ const enough = 16 << 10
 // isRepeatable allows every request: to download changes nothing.
 func isRepeatable(*http.Request) bool { return true }
 
-// isBusy says whether a server answers with a status that asks for patience. What cannot be
+// isBusy says whether a server responds with a status that asks for patience. What cannot be
 // reached is not waited for.
 func isBusy(_ *http.Request, response *http.Response, err error) bool {
 	if err != nil {

@@ -59,7 +59,7 @@ func (e *ArchiveError) Error() string {
 // Unwrap gives the cause.
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// extract unpacks an archive in memory and answers the files of the chart in it,
+// extract unpacks an archive in memory and returns the files of the chart in it,
 // sorted by name: those in the folder subdirectory, or all, without the single
 // folder they may be in. Hidden files are left out, as they are of any bundle.
 // Nothing in an archive leads out of it; a link to a file in the same folder is
@@ -177,7 +177,7 @@ func (u *unpacking) tar(stream io.Reader) error {
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			// What is left holds the checksum of the compression.
+			// What is left contains the checksum of the compression.
 			_, err = io.Copy(io.Discard, stream)
 			return err
 		}
@@ -394,7 +394,7 @@ func (u *unpacking) followLinks() error {
 	return nil
 }
 
-// chart answers the files, without the one folder they may all be in.
+// chart returns the files, without the one folder they may all be in.
 func (u *unpacking) chart() ([]bundle.File, error) {
 	files := make([]bundle.File, 0, len(u.contents))
 	for name, content := range u.contents {

@@ -26,7 +26,7 @@ import (
 // requirementsFile is where Helm 2 wrote what a chart depends on.
 const requirementsFile = "requirements.yaml"
 
-// Dependencies answers what the chart in a folder of files depends on and its
+// Dependencies returns what the chart in a folder of files depends on and its
 // charts/ lacks, as files beside the given ones, unpacked. Versions are those of a
 // Chart.lock that fits, else of the pin as long as the chart allows them, else the
 // newest allowed. All are fetched, whatever their conditions say, as "helm
@@ -72,7 +72,7 @@ func (f *Fetcher) Dependencies(ctx context.Context, files []bundle.File, folder 
 // chartsDir is where a chart has the charts it depends on.
 const chartsDir = "charts"
 
-// nameOf tells the dependencies of one chart apart: two may be of one name.
+// nameOf distinguishes the dependencies of one chart: two may be of one name.
 func nameOf(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
 
 // pinned is the version that a pin names, if the chart still allows it.
@@ -95,7 +95,7 @@ func pinned(d *chart.Dependency, pin bundle.Pin) string {
 	return version
 }
 
-// allDependencies answers what a fetched chart lacks, and what the charts lack
+// allDependencies returns what a fetched chart lacks, and what the charts lack
 // that lie in it unpacked, as Fleet does (internal/bundlereader/loaddirectory.go).
 // Versions are by the path of the dependency: "redis", or "charts/web/redis".
 func (f *Fetcher) allDependencies(ctx context.Context, files []bundle.File, pin bundle.Pin) ([]bundle.File, map[string]string, error) {
@@ -147,7 +147,7 @@ func chartFolders(files []bundle.File) []string {
 
 const fileScheme = "file://"
 
-// dependency answers the files of one chart that another one depends on.
+// dependency returns the files of one chart that another one depends on.
 func (f *Fetcher) dependency(ctx context.Context, files []bundle.File, folder string, d *chart.Dependency, version string) ([]bundle.File, string, error) {
 	address := strings.TrimSuffix(d.Repository, "/")
 	switch {

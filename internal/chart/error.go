@@ -42,7 +42,7 @@ const (
 
 // FetchError says why a chart, an index or a dependency could not be fetched.
 type FetchError struct {
-	// URL holds no credentials.
+	// URL contains no credentials.
 	URL    string
 	Reason Reason
 	Err    error
@@ -73,7 +73,7 @@ func explain(address string, err error) error {
 	}
 	failed := &FetchError{URL: shown(address), Reason: reasonOf(err), Err: withoutURL(err)}
 	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		// Its text holds a URL, which may be signed.
+		// Its text contains a URL, which may be signed.
 		failed.Reason, failed.Err = reasonOfStatus(answer.StatusCode), answered(answer.StatusCode)
 	}
 	return failed

@@ -23,7 +23,7 @@ import (
 type FetchConfig struct {
 	// Registries by the beginning of a URL: https://, http:// or oci://, a host and
 	// perhaps a path. The longest one that ends where a part of the path ends counts;
-	// what it holds is sent nowhere else.
+	// what it contains is sent nowhere else.
 	Registries map[string]Registry
 	// RegistriesUnknown says that it is not known yet which there are.
 	RegistriesUnknown bool
@@ -78,7 +78,7 @@ func (f *Fetcher) Close() error {
 	return nil
 }
 
-// Fetch answers the files of a chart that is in a Helm repository, a registry or
+// Fetch returns the files of a chart that is in a Helm repository, a registry or
 // an archive, relative to its folder and sorted by name, with those of the charts
 // it depends on, and what it was found to be. An empty pin takes the newest
 // version that the chart allows; any other must be met.
@@ -126,18 +126,18 @@ func (f *Fetcher) fetch(ctx context.Context, at bundle.Location, pin bundle.Pin,
 	return fetched{files: files, pin: found}, nil
 }
 
-// changed says that something holds other files than when it was first fetched.
+// changed says that something contains other files than when it was first fetched.
 func changed(what, version, planned, found string) error {
 	which := "it was"
 	if version != "" {
 		which = "version " + version + " was"
 	}
-	const enough = 12 // As much of a digest as tells two apart.
+	const enough = 12 // Enough of a digest to distinguish two.
 	return &FetchError{URL: what, Reason: Changed, Err: fmt.Errorf(
 		"%s fetched with digest %.*s when it was planned, and has digest %.*s now; it was published again with other files", which, enough, planned, enough, found)}
 }
 
-// files answers those of a chart alone, with its exact version, if it has one, and
+// files returns those of a chart alone, with its exact version, if it has one, and
 // reference. pin is what they were before, empty to take what the location allows.
 func (f *Fetcher) files(ctx context.Context, at bundle.Location, pin bundle.Pin) (files []bundle.File, found bundle.Pin, err error) {
 	switch at.Kind {

@@ -16,13 +16,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// repository is what a Helm repository holds.
+// repository is what a Helm repository contains.
 type repository struct {
 	url   string
 	index *repo.IndexFile
 }
 
-// fromRepository answers the newest version of a chart that is asked for.
+// fromRepository returns the newest version of a chart that is asked for.
 func (f *Fetcher) fromRepository(ctx context.Context, address, name, version string) ([]bundle.File, string, error) {
 	found, err := f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 	if err != nil {
@@ -101,7 +101,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// find answers the newest version of a chart that is asked for.
+// find returns the newest version of a chart that is asked for.
 func (r repository) find(name, version string) (*repo.ChartVersion, error) {
 	entries := r.index.Entries[name]
 	if len(entries) == 0 {

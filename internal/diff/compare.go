@@ -24,7 +24,7 @@ type Alteration struct {
 	Before, After string
 }
 
-// place tells the documents of one manifest apart.
+// place distinguishes the documents of one manifest.
 type place struct {
 	key    string
 	hook   bool
@@ -39,7 +39,7 @@ func (p place) String() string {
 }
 
 // Compare says which objects differ, in the order of their names, hooks last. Values
-// of Secrets stand in no text; that one differs can be seen all the same.
+// of Secrets are in no text; that one differs can be seen all the same.
 func Compare(before, after []Document) ([]Alteration, error) {
 	left, right := byPlace(before), byPlace(after)
 	differ := map[place]bool{}

@@ -8,7 +8,7 @@ type Object struct {
 	Kind      string
 	Namespace string
 	Name      string
-	// Hash is a short hash of the object's content, or what stands in its
+	// Hash is a short hash of the object's content, or what is in its
 	// place for objects whose content must not show.
 	Hash string
 }
@@ -26,7 +26,7 @@ func (o Object) Key() string {
 	return strings.Join(parts, "/")
 }
 
-// Document is one object of a release with all that stands in it, secrets too: only
+// Document is one object of a release with all that is in it, secrets too: only
 // Compare makes text of it.
 type Document struct {
 	Object

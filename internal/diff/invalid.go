@@ -71,7 +71,7 @@ func nameLength(text string) int {
 	return end
 }
 
-// balanced is the length of what stands in brackets, or of all if they do not end.
+// balanced is the length of what is in brackets, or of all if they do not end.
 func balanced(text string) int {
 	depth := 0
 	for i := 0; i < len(text); {

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// maskedChanged replaces a value that is not as it was before: a hash would tell more.
+// maskedChanged replaces a value that is not as it was before: a hash would reveal more.
 const maskedChanged = "(sensitive value, changed)"
 
 // secrets hide the values of the Secrets of a release, before and after a change.
@@ -53,7 +53,7 @@ func (s secrets) mask(before, after map[string]any) {
 	}
 }
 
-// maskMetadata leaves the name of an object alone, which is told anyway.
+// maskMetadata leaves the name of an object alone, which is printed anyway.
 func (s secrets) maskMetadata(before, after map[string]any) {
 	was, _ := before["metadata"].(map[string]any)
 	is, _ := after["metadata"].(map[string]any)
@@ -158,7 +158,7 @@ func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 
 func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }
 
-// instead is what stands for a value as it is, given what it was if it was there.
+// instead is the replacement of a value as it is, given what it was if it was there.
 func instead(had bool, was, is any) string {
 	if !had || reflect.DeepEqual(was, is) {
 		return Sensitive
@@ -166,7 +166,7 @@ func instead(had bool, was, is any) string {
 	return maskedChanged
 }
 
-// hideEach hides all that stands in a field, whatever it is.
+// hideEach hides all that is in a field, whatever it is.
 func hideEach(before, after map[string]any, field string) {
 	was, wasMap := before[field].(map[string]any)
 	is, isMap := after[field].(map[string]any)

@@ -129,7 +129,7 @@ func isWord(value string) bool {
 }
 
 // Publish keeps names readable, such as those of a release and of its namespace. They are
-// printed anyway: hiding them where a Secret has the same value would tell that it has.
+// printed anyway: hiding them where a Secret has the same value would reveal that it has.
 // Credentials of the provider are hidden nevertheless.
 func (m *Masker) Publish(names ...string) {
 	m.mu.Lock()

@@ -13,7 +13,7 @@ import (
 // Fate is what becomes of a deployment.
 type Fate int
 
-// The fates, in the order in which they are told.
+// The fates, in the order in which they are reported.
 const (
 	Goes Fate = iota
 	Changes

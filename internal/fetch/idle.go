@@ -69,7 +69,7 @@ func (t *IdleTimeout) note(n int) {
 	t.timer.Reset(t.After)
 }
 
-// IdleTransport gives up a request when its server does not go on, while it answers or while its
+// IdleTransport gives up a request when its server does not go on, while it responds or while its
 // answer is read. The error is an *IdleTimeoutError then.
 type IdleTransport struct {
 	Next   http.RoundTripper
@@ -97,7 +97,7 @@ func orIdle(ctx context.Context, err error) error {
 	return err
 }
 
-// idleBody is the body of an answer.
+// idleBody is the body of a response.
 type idleBody struct {
 	io.ReadCloser
 

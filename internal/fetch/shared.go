@@ -20,7 +20,7 @@ type Group[V any] struct {
 }
 
 // Do returns the result of work. The first caller under a key works for all that come meanwhile,
-// with its own context. Whoever gives up leaves. If that is the one who works, the next one begins
+// with its own context. A caller that gives up leaves. If it is the one that works, the next one begins
 // again. An error or a panic of the work is the error of all callers. doing says what the work is,
 // such as "fetching a chart".
 func (g *Group[V]) Do(ctx context.Context, key, doing string, work func(context.Context) (V, error)) (V, error) {
@@ -119,7 +119,7 @@ func (c *Cache[V]) keep(key string, made V) {
 }
 
 // RememberFailures returns a context for one operation, such as a plan. What could not be fetched
-// under it is not tried again under it: a server that does not answer is not asked again for each
+// under it is not tried again under it: a server that does not respond is not asked again for each
 // of a thousand bundles. The next operation tries again.
 func RememberFailures(ctx context.Context) context.Context {
 	if failuresOf(ctx) != nil {

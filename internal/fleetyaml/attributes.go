@@ -13,7 +13,7 @@ import (
 
 // Attributes are keys of a fleet.yaml in snake case, as in HCL. A value is what JSON has, or
 // Attributes again where its keys are names of attributes; those of a map[string]any are the
-// user's own. Null stands for a key that is not there.
+// user's own. Null represents a key that is not there.
 type Attributes map[string]any
 
 // Definition returns what the fleet.yaml would say.

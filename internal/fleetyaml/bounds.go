@@ -18,16 +18,16 @@ const (
 	// MaxSize is how many bytes a text may have.
 	MaxSize = 4 << 20
 	// maxExpanded is how large it may be, in bytes, when each alias is replaced by
-	// what it stands for. A text of a few lines can stand for terabytes.
+	// what it expands to. A text of a few lines can expand to terabytes.
 	maxExpanded = 16 << 20
-	// maxDepth is how many lists and maps may stand within each other.
+	// maxDepth is how many lists and maps may be nested.
 	maxDepth = 200
 	// nodeSize is what a node counts besides its text.
 	nodeSize = 8
 )
 
 // Values reads the first document of a text as a map, with the types that values of
-// a Definition have. size is how many bytes it stands for when aliases are replaced.
+// a Definition have. size is how many bytes it has when aliases are replaced.
 //
 // Errors: *Error, without the name of a file.
 func Values(data []byte) (values map[string]any, size int, err error) {
@@ -69,7 +69,7 @@ func document(data []byte) (*yaml.Node, int, *Problem) {
 }
 
 // CheckAliases says whether the aliases in a text of any number of documents make
-// it stand for more than can be read. Documents that are no YAML count nothing: they
+// it expand to more than can be read. Documents that are no YAML count nothing: they
 // may be templates.
 //
 // Errors: *Error, without the name of a file.
@@ -128,18 +128,18 @@ func expansion(data []byte) (int, *Problem) {
 	}
 }
 
-// mayHaveAliases says whether a text holds what looks like an anchor and what
+// mayHaveAliases says whether a text contains what looks like an anchor and what
 // looks like an alias. It is much faster than parsing.
 func mayHaveAliases(data []byte) bool {
 	wide := bytes.Contains(data, []byte("\xff\xfe")) || bytes.Contains(data, []byte("\xfe\xff")) // Begins UTF-16.
 	return wide || (hasMark(data, '&') && hasMark(data, '*'))
 }
 
-// beforeValue are bytes that a value can stand behind; the last three end the other
+// beforeValue are bytes that a value can follow; the last three end the other
 // line breaks of YAML.
 const beforeValue = " \t\r\n[{,:?-\x85\xa8\xa9"
 
-// hasMark says whether mark stands where a value can begin, with a name after it.
+// hasMark says whether mark is where a value can begin, with a name after it.
 func hasMark(data []byte, mark byte) bool {
 	for rest := data; ; {
 		i := bytes.IndexByte(rest, mark)
@@ -172,8 +172,8 @@ func tooLarge(node *yaml.Node) *Problem {
 	return &problem
 }
 
-// measure answers how large a document is when aliases are replaced. It takes time
-// in proportion to the text, not to what it stands for.
+// measure returns how large a document is when aliases are replaced. It takes time
+// in proportion to the text, not to what it expands to.
 func measure(root *yaml.Node) (int, *Problem) {
 	measured, problem := newMeasurer().node(root)
 	return measured.size, problem
@@ -183,7 +183,7 @@ func measure(root *yaml.Node) (int, *Problem) {
 type extent struct{ size, depth int }
 
 type measurer struct {
-	// anchors are those that are measured; an alias stands behind its anchor.
+	// anchors are those that are measured; an alias comes after its anchor.
 	anchors map[*yaml.Node]extent
 	// plain is the size of what has been measured with aliases left out.
 	plain int

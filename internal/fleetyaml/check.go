@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checker holds a YAML tree against the Go types it will be decoded into.
+// checker compares a YAML tree with the Go types it will be decoded into.
 type checker struct {
 	strict bool
 	report *report
@@ -47,7 +47,7 @@ func (c *checker) definition(root *yaml.Node) {
 	c.check(root, reflect.TypeFor[Definition](), "")
 }
 
-// check holds node against typ. path is where node stands below the options it
+// check compares node with typ. path is where node stands below the options it
 // belongs to, "helm.values" for example, in the root and in a customization alike.
 func (c *checker) check(node *yaml.Node, typ reflect.Type, path string) {
 	for typ.Kind() == reflect.Pointer {
@@ -157,7 +157,7 @@ func (c *checker) anyMap(node *yaml.Node, typ reflect.Type, path string) {
 	})
 }
 
-// values are anything; only keys can be wrong in them. What an alias stands for
+// values are anything; only keys can be wrong in them. What an alias refers to
 // is checked where its anchor is.
 func (c *checker) values(node *yaml.Node) {
 	if node.Kind == yaml.MappingNode {

@@ -59,7 +59,7 @@ func (t *fieldTypes) decode(data []byte) (Definition, error) {
 	return def, json.Unmarshal(content, &def)
 }
 
-// fit makes value fit for decoding into typ: numbers and booleans that stand for
+// fit makes value fit for decoding into typ: numbers and booleans that represent
 // text become text, keys that are no field are dropped, and those that
 // are one but for their case get their right name.
 func (t *fieldTypes) fit(value any, typ reflect.Type) any {

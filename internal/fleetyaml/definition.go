@@ -55,7 +55,7 @@ type Options struct {
 	DownstreamResources []DownstreamResource `json:"downstreamResources,omitempty"`
 }
 
-// Helm holds the options of the Helm release.
+// Helm contains the options of the Helm release.
 type Helm struct {
 	Chart                   string            `json:"chart,omitempty"`
 	Repo                    string            `json:"repo,omitempty"`

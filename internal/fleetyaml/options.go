@@ -1,12 +1,12 @@
 package fleetyaml
 
-// Kustomize names the folder that holds kustomization.yaml, relative to the
+// Kustomize names the folder that contains kustomization.yaml, relative to the
 // bundle.
 type Kustomize struct {
 	Dir string `json:"dir,omitempty"`
 }
 
-// YAML holds the options of raw manifests.
+// YAML contains the options of raw manifests.
 type YAML struct {
 	// Overlays are names of folders below overlays/, in the order in which they
 	// are laid over the manifests.
@@ -49,7 +49,7 @@ type CorrectDrift struct {
 	KeepFailHistory bool  `json:"keepFailHistory,omitempty"`
 }
 
-// Off says whether changes are told and not taken back.
+// Off says whether drift is reported and not corrected.
 func (c *CorrectDrift) Off() bool { return c != nil && c.Enabled != nil && !*c.Enabled }
 
 // ValuesFrom names values that live in the cluster deployed to.

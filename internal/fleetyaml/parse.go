@@ -20,7 +20,7 @@ import (
 //
 // Values are read as Fleet reads them (internal/bundlereader/read.go): YAML 1.1,
 // where yes, no, on, off, y and n are booleans, as keys too, and every number is
-// a float64. Other than in Fleet, keys are exact, stand once and in one document.
+// a float64. Other than in Fleet, keys are exact, unique and in one document.
 func Parse(file string, data []byte, strict bool) (Definition, []Problem, error) {
 	return parse(file, data, strict, newFieldTypes(false))
 }

@@ -20,7 +20,7 @@ const (
 	WrongType
 	// UnknownKey is a key Fleet does not know.
 	UnknownKey
-	// DuplicateKey is a key that stands twice in one map.
+	// DuplicateKey is a key that is twice in one map.
 	DuplicateKey
 	// BadSelector is a label selector that Kubernetes does not accept.
 	BadSelector
@@ -30,7 +30,7 @@ const (
 	ImageScan
 	// BadDependency is an entry of dependsOn that can never be met.
 	BadDependency
-	// TooLarge is a text that is too long or too deep, or that stands for more than
+	// TooLarge is a text that is too long or too deep, or that expands to more than
 	// can be read.
 	TooLarge
 	// Note is no mistake, but worth knowing.

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxProblems is how many are told of one file; nobody reads more.
+// maxProblems is how many are reported for one file.
 const maxProblems = 100
 
 // report collects what is found in one file.

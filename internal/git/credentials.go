@@ -28,7 +28,7 @@ type Credentials struct {
 	// own files are used; a server that none of them names is refused.
 	KnownHosts string
 
-	// CABundle holds certificates in PEM that are trusted in addition to the
+	// CABundle contains certificates in PEM that are trusted in addition to the
 	// machine's own.
 	CABundle string
 	// InsecureSkipTLSVerify accepts any HTTPS certificate. It does not concern
@@ -79,7 +79,7 @@ func ValidatePrefix(prefix string) error {
 	return err
 }
 
-// of answers the account for a repository.
+// of returns the account for a repository.
 func (a access) of(at location) account {
 	if found, ok := a.accounts.Find(at.scope()); ok {
 		return found

@@ -76,7 +76,7 @@ func applyDelta(to, base *holding, delta io.Reader) error {
 	return nil
 }
 
-// copyNew copies what stands in the difference itself.
+// copyNew copies what is in the difference itself.
 func copyNew(to io.Writer, commands io.Reader, n, left int64) (int64, error) {
 	if n > left {
 		return 0, errDelta

@@ -22,7 +22,7 @@ type storeError struct{ err error }
 func (e *storeError) Error() string { return e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// store is a file whose failures can be told from those of a server.
+// store is a file whose failures can be distinguished from those of a server.
 type store struct{ *os.File }
 
 // Write implements io.Writer.

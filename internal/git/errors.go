@@ -67,7 +67,7 @@ func (e *UnknownCredentialsError) Error() string {
 }
 
 // RepositoryNotFoundError says that a server knows no such repository, or hides
-// it from the credentials used: servers answer both alike.
+// it from the credentials used: servers do not distinguish the two.
 type RepositoryNotFoundError struct {
 	URL string // Without credentials.
 	// Prefix of the credentials that were used, "" when none are configured for
@@ -122,11 +122,11 @@ type refusal struct{ text string }
 
 func (e *refusal) Error() string { return "the server refused: " + e.text }
 
-// UnreachableError says that a server did not answer, or not as a git server
+// UnreachableError says that a server did not respond, or not as a git server
 // does. It says nothing about the repository.
 type UnreachableError struct {
 	URL    string // Without credentials.
-	Status int    // Of an HTTP answer; 0 if there was none.
+	Status int    // Of an HTTP response; 0 if there was none.
 	Err    error
 }
 
@@ -244,7 +244,7 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("downloading from %s: the download exceeds %d MiB; keep large files and their history in another repository, or use directory for a local checkout", e.URL, e.Limit>>20)
 }
 
-// LFSPointerError says that a file stands in git only as a pointer to Git LFS,
+// LFSPointerError says that a file is in git only as a pointer to Git LFS,
 // which is not supported.
 type LFSPointerError struct{ Path string }
 
@@ -254,7 +254,7 @@ func (e *LFSPointerError) Error() string {
 
 // SubmoduleError says which submodule could not be read.
 type SubmoduleError struct {
-	Path string // In the repository that holds it.
+	Path string // In the repository that contains it.
 	Err  error
 }
 

@@ -14,7 +14,7 @@ import (
 // before all of them are.
 const deepened = 50
 
-// Fetch answers the files of a commit, which is named by all of its 40
+// Fetch returns the files of a commit, which is named by all of its 40
 // hexadecimal digits. They are read from disk when they are opened, until the
 // Client is closed. hint is where the commit came from, for servers that do not
 // give out a commit by its name.
@@ -45,7 +45,7 @@ func parseCommit(repo, commit string) (location, plumbing.Hash, error) {
 	return at, plumbing.NewHash(commit), err
 }
 
-// tree answers the files of a commit, which is fetched once for all who ask.
+// tree returns the files of a commit, which is fetched once for all who ask.
 func (c *Client) tree(ctx context.Context, at location, commit plumbing.Hash, hint Ref) (tree, error) {
 	key := at.user + " " + at.String() + " " + commit.String()
 	if found, ok, err := c.fetched(key); ok || err != nil {

@@ -118,7 +118,7 @@ var errClosed = fmt.Errorf("the git client: %w", fs.ErrClosed)
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Resolve answers the commit, 40 hexadecimal digits, that ref is now. A
+// Resolve returns the commit, 40 hexadecimal digits, that ref is now. A
 // revision which is a full commit is answered as it is, without a request.
 //
 // Errors: *UnsupportedURLError, *AuthenticationError, *CertificateError,

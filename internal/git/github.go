@@ -39,7 +39,7 @@ const (
 	// tokenReserve is how long a token must still be valid to be used. It covers
 	// the fetch that begins with it.
 	tokenReserve = 5 * time.Minute
-	// tokenAnswerSize is how many bytes an answer with a token may have.
+	// tokenAnswerSize is how many bytes a response with a token may have.
 	tokenAnswerSize = 1 << 20
 )
 
@@ -93,7 +93,7 @@ func defaultAPI(at location) string {
 	return at.scheme + "://" + at.address() + "/api/v3"
 }
 
-// token answers a token that is valid for some minutes.
+// token returns a token that is valid for some minutes.
 func (i *installation) token(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():

@@ -160,7 +160,7 @@ func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	return refs, nil
 }
 
-// judge tells an advertisement from everything else a server may answer.
+// judge distinguishes an advertisement from everything else that a server may return.
 func (w *httpWire) judge(response *http.Response) error {
 	if err := w.status(response); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (w *httpWire) judge(response *http.Response) error {
 	return nil
 }
 
-// status turns a refusal into an error. The text of the answer is left out: it
+// status turns a refusal into an error. The text of the response is left out: it
 // is whatever page the server shows.
 func (w *httpWire) status(response *http.Response) error {
 	at, by := w.access.ofURL(response.Request.URL, w.at)
@@ -188,7 +188,7 @@ func (w *httpWire) status(response *http.Response) error {
 	}
 }
 
-// ask sends what the client wants and answers what the server says to it.
+// ask sends what the client wants and returns what the server says to it.
 func (w *httpWire) ask(ctx context.Context, content []byte) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+"/"+uploadPack, bytes.NewReader(content))
 	if err != nil {

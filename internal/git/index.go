@@ -28,7 +28,7 @@ var (
 	errPackBomb   = errors.New("the inflated pack is larger than any valid pack of its size")
 )
 
-// index finds out what objects a pack holds. It takes memory for their names
+// index finds out what objects a pack contains. It takes memory for their names
 // only. Errors: errTooLarge for an object of more than limit bytes, *storeError,
 // that of ctx, or what is wrong with the pack.
 func (d downloaded) index(ctx context.Context, limit int64) (*pack, error) {

@@ -15,7 +15,7 @@ import (
 )
 
 // location is the address of a repository, or a prefix of such, taken apart.
-// It holds no password.
+// It contains no password.
 type location struct {
 	scheme string // http, https or ssh.
 	user   string

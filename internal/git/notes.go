@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// notesSize is how many bytes of what a server says beside its answers are
+	// notesSize is how many bytes of what a server says beside its responses are
 	// kept.
 	notesSize = 4 << 10
 	// noteSize is how many characters of a line are shown.

@@ -46,7 +46,7 @@ type packed struct {
 
 const noBase = -1
 
-// size answers how many bytes an object has.
+// size returns how many bytes an object has.
 func (p *pack) size(object plumbing.Hash) (int64, error) {
 	i, ok := p.byHash[object]
 	if !ok {
@@ -147,7 +147,7 @@ func (p *pack) remember(entry packed, made *holding, err error) (*holding, error
 	return made, nil
 }
 
-// inflate hands over what stands in the pack at offset.
+// inflate hands over what is in the pack at offset.
 func (p *pack) inflate(offset int64, to func(io.Reader) error) error {
 	scanner, ok := p.scanners.Get().(*packfile.Scanner)
 	if !ok {

@@ -23,7 +23,7 @@ var errEmptyRepository = errors.New("the repository is empty")
 // wire carries one conversation with git-upload-pack (gitprotocol-pack(5),
 // version 0).
 type wire interface {
-	// advertise answers what the server says first: its refs and what it can do.
+	// advertise returns what the server says first: its refs and what it can do.
 	advertise(ctx context.Context, life *fetch.IdleTimeout) (*packp.AdvRefs, error)
 	// ask sends one request.
 	ask(ctx context.Context, content []byte) (io.ReadCloser, error)
@@ -72,7 +72,7 @@ func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*pac
 		return nil, &ObjectFormatError{URL: s.at.String(), Format: "sha256"}
 	}
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
-		// git and JGit answer so for a repository that they do not serve.
+		// git and JGit respond so for a repository that they do not serve.
 		return nil, &RepositoryNotFoundError{URL: s.at.String(), Prefix: s.prefix, Message: note(said.Text)}
 	}
 	switch {
@@ -81,7 +81,7 @@ func (s *session) advertised(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	case err != nil:
 		return nil, explain(ctx, s.at, life, err)
 	case refs.IsEmpty():
-		// Newer servers tell what they can do in place of a ref.
+		// Newer servers list their capabilities in place of a ref.
 		return nil, errEmptyRepository
 	}
 	return refs, nil
@@ -292,7 +292,7 @@ func (s *session) explainPack(err error, received int64) error {
 	return &PackError{URL: s.at.String(), Received: received, Err: err}
 }
 
-// demultiplex takes the pack out of an answer that carries messages beside it.
+// demultiplex takes the pack out of a response that carries messages beside it.
 func demultiplex(answer io.Reader, asked *capability.List) io.Reader {
 	switch {
 	case asked.Supports(capability.Sideband64k):

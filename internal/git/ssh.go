@@ -19,7 +19,7 @@ import (
 )
 
 // sshWire runs git-upload-pack on a server. It ends with the first pack. go-git's
-// own client cannot be told to stop, and keeps the causes of its errors as text.
+// own client cannot be stopped, and keeps the causes of its errors as text.
 type sshWire struct {
 	at      location
 	prefix  string

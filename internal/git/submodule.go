@@ -59,7 +59,7 @@ func (c *Client) FetchWithSubmodules(ctx context.Context, repo, commit string, h
 	return full, nil
 }
 
-// withModules answers t with its submodules. left is how many more there may be,
+// withModules returns t with its submodules. left is how many more there may be,
 // nesting how deep.
 func (c *Client) withModules(ctx context.Context, at location, t tree, hint Ref, left *atomic.Int64, nesting int) (tree, error) {
 	links, err := t.objects.links(maxModules)

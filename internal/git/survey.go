@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxNames is how many files and folders a commit may hold. A few small
-	// objects can stand for more than anybody can walk through, because folders
+	// objects can expand to more than anybody can walk through, because folders
 	// that are alike are one object.
 	maxNames = 5_000_000
 	// maxDepth is how deep folders may be nested, as in git (core.maxTreeDepth).

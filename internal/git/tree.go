@@ -21,7 +21,7 @@ import (
 // maxLinks is how many symbolic links one path may go through.
 const maxLinks = 40
 
-// lfsPointer is how a file begins that stands for one in Git LFS; such a file
+// lfsPointer is how a file begins that represents one in Git LFS; such a file
 // is smaller than 1 KiB (git-lfs, docs/spec.md).
 const (
 	lfsPointer     = "version https://git-lfs.github.com/spec/"
@@ -78,7 +78,7 @@ func (o *objects) close() error {
 	return o.pack.close()
 }
 
-// list answers a folder sorted by name.
+// list returns a folder sorted by name.
 func (o *objects) list(folder plumbing.Hash) ([]entry, error) {
 	if folder.IsZero() {
 		return nil, nil
@@ -146,7 +146,7 @@ type tree struct {
 type place struct {
 	entry
 
-	in tree   // The repository that holds it.
+	in tree   // The repository that contains it.
 	at string // Its path there, "" for the root.
 }
 
@@ -195,7 +195,7 @@ var (
 	errLinks     = errors.New("too many levels of symbolic links")
 )
 
-// list answers what stands in a folder.
+// list returns what is in a folder.
 func (p place) list() ([]fs.DirEntry, error) {
 	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
@@ -238,7 +238,7 @@ func (t tree) Lstat(name string) (fs.FileInfo, error) {
 	return found.info(name).sized(name)
 }
 
-// ReadLink answers the target of a symbolic link as it stands in git.
+// ReadLink returns the target of a symbolic link as it is in git.
 func (t tree) ReadLink(name string) (string, error) {
 	found, err := t.find(name, false)
 	if err == nil && found.mode&fs.ModeSymlink == 0 {
@@ -414,7 +414,7 @@ func (f *folder) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: f.path, Err: errFolder}
 }
 
-// ReadDir answers the next n entries, all of them when n is not positive.
+// ReadDir returns the next n entries, all of them when n is not positive.
 func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n > 0 && len(f.entries) == 0 {
 		return nil, io.EOF

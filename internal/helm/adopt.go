@@ -14,7 +14,7 @@ import (
 
 // Occupied finds objects that are there already, reading metadata only. A kind that
 // the cluster does not know has no objects, and one that may not be read is left out:
-// the answer is for a warning.
+// the result is for a warning.
 func (c *Client) Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error) {
 	groups, err := groupsOf(c.connection.getter, wanted)
 	if err != nil {

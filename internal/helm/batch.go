@@ -61,7 +61,7 @@ func isToken(object *resource.Info) bool {
 	return of == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// each writes objects at once, all of them whatever comes of one, and answers what went
+// each writes objects at once, all of them whatever comes of one, and returns what went
 // wrong in their order.
 func each(objects kube.ResourceList, write func(object *resource.Info) error) []error {
 	var writing errgroup.Group

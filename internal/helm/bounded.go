@@ -27,7 +27,7 @@ const (
 	maxValues = 1 << 19
 )
 
-// RecordTooLargeError says that a release record holds more than any release needs.
+// RecordTooLargeError says that a release record contains more than any release needs.
 // It is a *release.CorruptRecordError too.
 type RecordTooLargeError struct {
 	// Name is that of the Secret.
@@ -102,7 +102,7 @@ func (c *jsonCounter) Write(content []byte) (int, error) {
 }
 
 // boundedSecrets are the Secrets that Helm reads records from. Helm unpacks all that a
-// record holds (pkg/storage/driver/util.go, decodeRelease).
+// record contains (pkg/storage/driver/util.go, decodeRelease).
 type boundedSecrets struct{ corev1client.SecretInterface }
 
 // Get reads one record.

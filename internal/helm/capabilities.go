@@ -30,8 +30,8 @@ type ability struct {
 type capabilityReader struct {
 	connection *connection
 
-	// asking is held by whoever asks the cluster. It can take its time to answer, and who
-	// waits for another's question can give up.
+	// asking is acquired before the cluster is asked. Its response can take a while, and a
+	// caller that waits for another's request can give up.
 	asking *semaphore.Weighted
 
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ func newCapabilityReader(connection *connection) *capabilityReader {
 	return &capabilityReader{connection: connection, asking: semaphore.NewWeighted(1)}
 }
 
-// discovered is one answer of discovery.
+// discovered is one response of discovery.
 type discovered struct {
 	discovery.ServerResourcesInterface
 

@@ -41,7 +41,7 @@ func (c *connection) sharedFactory() kube.Factory {
 	return c.factory
 }
 
-// renew makes the factory of this and of later operations anew.
+// renew creates the factory of this and of later operations again.
 func (c *connection) renew(noted notedGetter) notedFactory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *connection) secrets(namespace string) (metadata.ResourceInterface, erro
 }
 
 // discover reads the kinds of the cluster ahead of their use, unless that was done.
-// Whoever uses them meets an error again.
+// An error is returned again at their use.
 func (c *connection) discover() {
 	if client, err := c.getter.ToDiscoveryClient(); err == nil {
 		_, _ = client.ServerGroups()

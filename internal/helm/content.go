@@ -23,7 +23,7 @@ const (
 
 // record is what is read of a release record.
 type record struct {
-	// Salt is the key of the content digest, "" if the record has none. It stands in a
+	// Salt is the key of the content digest, "" if the record has none. It is in a
 	// label of the record and never in state: the manifest may contain secrets, and
 	// somebody who reads the state must not be able to test guesses of them.
 	Salt     string       `json:"-"`

@@ -18,8 +18,8 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	return c.inspector.inspect(ctx, releases)
 }
 
-// Await returns when the objects of a release are ready, or ctx ends, and tells what is
-// missing or not ready then. A cluster that does not answer is asked until ctx ends.
+// Await returns when the objects of a release are ready, or ctx ends, and reports what is
+// missing or not ready then. A cluster that does not respond is asked until ctx ends.
 func (c *Client) Await(ctx context.Context, of release.Inspection) (finding release.Finding, err error) {
 	return c.inspector.await(ctx, of)
 }

@@ -25,7 +25,7 @@ import (
 // lookups is how many requests of one look are under way.
 const lookups = 8
 
-// place of objects that one request can answer for.
+// place of objects that one request can return.
 type group struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -36,7 +36,7 @@ type member struct {
 	object diff.Object
 }
 
-// groupsOf puts together what one list can answer for.
+// groupsOf groups what one list can return.
 func groupsOf(getter action.RESTClientGetter, wanted []release.Wanted) (map[group][]member, error) {
 	mapper, err := getter.ToRESTMapper()
 	if err != nil {

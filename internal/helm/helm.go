@@ -16,8 +16,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// fieldManager is the name under which Helm's writes stand in managedFields. By
-// default Helm takes the name of the program, which holds its version and would
+// fieldManager is the name under which Helm's writes are in managedFields. By
+// default Helm takes the name of the program, which contains its version and would
 // make each release of the provider a new owner of every field.
 const fieldManager = "terraform-provider-fleet"
 
@@ -32,12 +32,12 @@ type Objects interface {
 
 // Reader reads objects.
 type Reader interface {
-	// Live reads objects and answers those that are there and those that are not. What
+	// Live reads objects and returns those that exist and those that do not. What
 	// could not be read is in neither.
 	Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
 	// Existing is like Live and reads metadata only.
 	Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
-	// Inspect compares live objects with those of releases, and answers a finding for
+	// Inspect compares live objects with those of releases, and returns a finding for
 	// each release in their order.
 	Inspect(ctx context.Context, releases []release.Inspection, objects [][]*unstructured.Unstructured) []release.Finding
 }
@@ -50,7 +50,7 @@ type Waiter interface {
 	Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error
 	// WaitGone returns when none of the objects is there any more.
 	WaitGone(ctx context.Context, objects []*resource.Info) error
-	// Await waits until the objects of a release are ready or ctx ends, and tells what
+	// Await waits until the objects of a release are ready or ctx ends, and reports what
 	// is missing or not ready then. It can return earlier with the like.
 	Await(ctx context.Context, of release.Inspection, objects []*unstructured.Unstructured) (release.Finding, error)
 }

@@ -80,7 +80,7 @@ func isRejected(err error) bool {
 }
 
 // undo removes what an install has made before it failed, and its record. Objects
-// that were there before stay, whoever they belong to: an install can take over
+// that were there before stay, whatever their owner: an install can take over
 // those of a release whose record was lost, or of one that it moves from.
 func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrelease.Release, w release.Write) error {
 	ctx = context.WithoutCancel(ctx)

@@ -37,13 +37,13 @@ type kubeClient struct {
 	// spare are objects, by Object.Key, that are not deleted although the release no longer
 	// has them: another one takes them over.
 	spare map[string]string
-	// uids tell the objects that are to be deleted from others that take their place.
+	// uids distinguish the objects to delete from others that replace them.
 	uids map[objectID]types.UID
 	// exchanged are those that others took the place of.
 	exchanged kube.ResourceList
 	// ignore are conditions that say nothing about the readiness of objects.
 	ignore []map[string]string
-	// rest is told when nothing is left but to wait, and resume when there is more to do
+	// rest is called when nothing is left but to wait, and resume when there is more to do
 	// after all.
 	rest   func() bool
 	resume func() error
@@ -221,7 +221,7 @@ func idOf(object *resource.Info) objectID {
 }
 
 // deleteOne says whether the object is gone already. One that waits for finalizers or
-// ends by and by is not: then the answer is the object, with the time of its deletion.
+// ends by and by is not: then the response is the object, with the time of its deletion.
 // Another object than that of uid is a conflict, unless uid is "".
 func deleteOne(ctx context.Context, object *resource.Info, policy metav1.DeletionPropagation, uid types.UID) (gone bool, err error) {
 	options := &metav1.DeleteOptions{PropagationPolicy: &policy}
@@ -243,7 +243,7 @@ func deleteOne(ctx context.Context, object *resource.Info, policy metav1.Deletio
 	return isGone(object.Mapping.GroupVersionKind, answer), nil
 }
 
-// isGone reads the answer to a deletion. Some kinds of Kubernetes itself answer with what
+// isGone reads the response to a deletion. Some kinds of Kubernetes itself respond with what
 // the object was, as a Service does; what servers of others mean by that is theirs.
 func isGone(kind schema.GroupVersionKind, answer runtime.Object) bool {
 	if status, ok := answer.(*metav1.Status); ok {

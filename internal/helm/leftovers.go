@@ -17,7 +17,7 @@ import (
 // that it must not adopt. Helm adopts those that name the release as theirs
 // (pkg/action/validate.go, existingResourceConflict): right if the release is known and its
 // record was lost, and an adoption that nobody agreed to if it is not, as leftovers says.
-// It refuses all others, unless it is told to take ownership, as for a release that moves:
+// It refuses all others, unless it may take ownership, as for a release that moves:
 // then only those of the former releases are adopted, and those that move to it. It is asked after Helm has looked,
 // and before anything of the release is written.
 func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// lookahead answers what Helm asks of single objects, one after the other, from a few
+// lookahead returns the single objects that Helm reads, one after the other, from a few
 // lists that were read right before. It lives for one operation, and what it knows of
 // an object ends with the first write to it.
 type lookahead struct {
@@ -36,7 +36,7 @@ type lookahead struct {
 	found map[*resource.Info]*unstructured.Unstructured
 }
 
-// foreseen is the answer to a request for one object.
+// foreseen is the response to a request for one object.
 type foreseen struct {
 	code int
 	body []byte
@@ -164,7 +164,7 @@ func (f foreseeing) RoundTrip(request *http.Request) (*http.Response, error) {
 func (l *lookahead) liveOf(info *resource.Info) (metav1.Object, error) {
 	if live, isRead := l.wasThere(info); isRead {
 		if live == nil {
-			return nil, nil //nolint:nilnil // a missing object is an answer, not an error
+			return nil, nil //nolint:nilnil // a missing object is a result, not an error
 		}
 		return live, nil
 	}

@@ -27,7 +27,7 @@ const (
 	labelSalt = labelPrefix + "content-salt"
 )
 
-// The terms as they stand in a label.
+// The terms as they are written in a label.
 const (
 	termKeepResources   = "keep-resources"
 	termDeleteNamespace = "delete-namespace"

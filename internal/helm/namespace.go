@@ -101,7 +101,7 @@ func (m *namespaceManager) setKeys(ctx context.Context, namespace, name string, 
 	return nil
 }
 
-// protectedNamespace names what is never deleted, whoever made it (Fleet:
+// protectedNamespace names what is never deleted, whatever created it (Fleet:
 // internal/cmd/controller/finalize/finalize.go).
 func protectedNamespace(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") ||
@@ -203,7 +203,7 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 	if err != nil {
 		return nil, err
 	}
-	// A group that does not answer can hold anything.
+	// A group that does not respond can contain anything.
 	lists, err := discovery.ServerPreferredNamespacedResources(found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)

@@ -36,7 +36,7 @@ func newRecordIndex(connection *connection) *recordIndex {
 }
 
 // Releases lists the newest record of every release on the cluster, by
-// namespace/name, whoever made it. It reads metadata only, page by page: the
+// namespace/name, whatever created it. It reads metadata only, page by page: the
 // records themselves hold whole charts.
 func (c *Client) Releases(ctx context.Context) (map[string]release.Observed, error) {
 	return c.records.list(ctx, metav1.NamespaceAll, labels.Set{wellknown.RecordOwner: wellknown.RecordOwnerHelm})
@@ -103,7 +103,7 @@ func (x *recordIndex) confirm(ctx context.Context, namespace, name string) (*rel
 	revision, ok := x.seen[release.Key(namespace, name)]
 	x.mu.Unlock()
 	if !ok {
-		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
+		return nil, nil //nolint:nilnil // a missing release is a result, not an error
 	}
 	return x.named(ctx, namespace, recordName(name, revision))
 }
@@ -123,7 +123,7 @@ func (x *recordIndex) named(ctx context.Context, namespace, name string) (*relea
 	}
 	record, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // a missing release is an answer, not an error
+		return nil, nil //nolint:nilnil // a missing release is a result, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a release record that existed before: %w", err)
@@ -165,10 +165,10 @@ func observe(record metav1.Object) release.Observed {
 }
 
 // shared returns the one copy that the process keeps of a text. A list brings the same few
-// texts thousands of times, and each would keep the memory of the answer it came in.
+// texts thousands of times, and each would keep the memory of the response it came in.
 func shared(text string) string { return unique.Make(text).Value() }
 
-// recordName is the name of the secret that holds a revision.
+// recordName is the name of the secret that contains a revision.
 func recordName(name string, revision int) string {
 	return fmt.Sprintf("%s%s.v%d", wellknown.RecordPrefix, name, revision)
 }

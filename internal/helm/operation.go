@@ -152,7 +152,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 	return err
 }
 
-// written says what a record holds and whether its objects are ready.
+// written says what a record contains and whether its objects are ready.
 func (o *operation) written(ctx context.Context, d target.Deployment, w release.Write, record *helmrelease.Release) (release.Written, error) {
 	o.keep(record)
 	parsed, err := manifest.Parse([]byte(record.Manifest))
@@ -189,7 +189,7 @@ func (o *operation) written(ctx context.Context, d target.Deployment, w release.
 }
 
 // look asks once whether the objects of a record are ready, the API server only of those
-// that it did not answer with when they were written.
+// that were not in the responses to their writes.
 func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs bool) (notReady, err error) {
 	built := o.client.written
 	if built == nil {
@@ -200,7 +200,7 @@ func (o *operation) look(ctx context.Context, record *helmrelease.Release, jobs 
 	return o.client.objects.Ready(ctx, built, release.Readiness{Jobs: jobs, Ignore: o.client.ignore}), nil
 }
 
-// knows says whether the cluster has a kind. That its group does not answer, as
+// knows says whether the cluster has a kind. That its group does not respond, as
 // when an extension API server is down, proves nothing.
 func (o *operation) knows(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
 	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

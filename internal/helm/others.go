@@ -19,8 +19,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// holding says what the live annotations of an object tell of who has it. A manifest, which
-// whoever may write a record can write, does not decide what is deleted.
+// holding says which release the live annotations of an object name. A manifest, which
+// anybody who may write a record can write, does not decide what is deleted.
 type holding int
 
 const (

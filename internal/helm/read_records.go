@@ -24,7 +24,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// recordContent is what a release record holds: the objects of the release, and its hooks.
+// recordContent is what a release record contains: the objects of the release, and its hooks.
 type recordContent struct {
 	objects, hooks []*unstructured.Unstructured
 	// chart and version are those of the chart.
@@ -39,7 +39,7 @@ const (
 	// listedFrom is the number of records from which on a list is cheaper than one
 	// request for each. It brings the older revisions as well.
 	listedFrom = 4
-	// recordsAtOnce is how many records are in memory at once: each holds a chart.
+	// recordsAtOnce is how many records are in memory at once: each contains a chart.
 	recordsAtOnce = 20
 	// readsAtOnce is how many requests for single records are under way.
 	readsAtOnce = 8
@@ -99,7 +99,7 @@ func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]r
 			return nil
 		})
 	}
-	_ = reading.Wait() // Each answer carries its own error.
+	_ = reading.Wait() // Each response carries its own error.
 	return found, nil
 }
 
@@ -223,7 +223,7 @@ const keptBytes = 16 << 20
 // value is ready.
 type RecordCache struct{ size atomic.Int64 }
 
-// keep keeps what a record holds until its objects are looked at.
+// keep keeps what a record contains until its objects are looked at.
 func (r *recordReader) keep(written *helmrelease.Release) {
 	kept := recordOf(written)
 	size := kept.size()

@@ -8,7 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Recall returns what releases were rendered to, as their records tell. Where values
+// Recall returns what releases were rendered to, as their records say. Where values
 // came from Secrets, nothing shows of what is in the objects.
 func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
 	read, err := c.contents.read(ctx, observed)

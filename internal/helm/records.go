@@ -39,8 +39,8 @@ type recordDriver struct {
 	// newest is the revision that was the newest when the cluster was looked at, 0 if
 	// there was none.
 	newest int
-	// history are the records, the newest with what it holds, as long as nothing was
-	// written. isRead tells that from nothing.
+	// history are the records, the newest with what it contains, as long as nothing was
+	// written. isRead distinguishes that from no records.
 	history []*helmrelease.Release
 	isRead  bool
 	// until is when the time of the operation is over.
@@ -248,7 +248,7 @@ func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error
 	return records, nil
 }
 
-// newestOf says what the newest of some records of one release tells.
+// newestOf describes the newest of some records of one release.
 func newestOf(records []metav1.PartialObjectMetadata) release.Observed {
 	var newest release.Observed
 	for i := range records {

@@ -183,7 +183,7 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 }
 
 // within leaves out objects that are not in the namespace which their release must stay in,
-// if there is one, and returns their keys. Whoever acts on the release need not be allowed
+// if there is one, and returns their keys. The identity that acts on the release need not be allowed
 // to read them.
 func within(objects []*unstructured.Unstructured, mapper meta.RESTMapper, namespace, only string) (left []*unstructured.Unstructured, outside []string) {
 	if only == "" {

@@ -65,7 +65,7 @@ func (r *requests) err() error {
 	return nil
 }
 
-// noting is a transport that tells requests.
+// noting is a transport that records failed requests.
 type noting struct {
 	next     http.RoundTripper
 	requests *requests
@@ -88,13 +88,13 @@ func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 		n.learnLive(request)
 	}
 	n.requests.note(request, refused)
-	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its answer.
+	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its response.
 		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
 	}
 	return response, nil
 }
 
-// fail notes a request that came to nothing, unless whoever asked wants no answer any
+// fail notes a request that came to nothing, unless the caller wants no response any
 // more: waiting for a hook ends so when the hook has.
 func (n noting) fail(request *http.Request, err error) {
 	if n.ctx.Err() == nil && isGivenUp(request.Context()) {
@@ -109,7 +109,7 @@ func isGivenUp(asked context.Context) bool {
 	return errors.Is(asked.Err(), context.Canceled) && (!ends || time.Now().Before(deadline))
 }
 
-// notedBody tells of an answer that breaks off.
+// notedBody records a response that breaks off.
 type notedBody struct {
 	io.ReadCloser
 	cut func(error)
@@ -123,7 +123,7 @@ func (b notedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// refusal is the error of an answer, without its text, nil for one that says
+// refusal is the error of a response, without its text, nil for one that says
 // something of the objects: that they are there, are not, or are there already.
 func refusal(request *http.Request, code int) error {
 	exists := request.Method == http.MethodPost && code == http.StatusConflict
@@ -175,7 +175,7 @@ func (r *requests) withCause(err error) error {
 
 // validatesFields says whether an API server checks the fields of all kinds itself:
 // server-side validation is final since Kubernetes 1.27. Helm has nothing to check
-// there, and finds that out with the OpenAPI documents of the kinds, anew for each
+// there, and finds that out with the OpenAPI documents of the kinds, again for each
 // manifest: some dozen MiB of memory and most of what an apply reads.
 func validatesFields(server chartutil.KubeVersion) bool {
 	found, err := version.ParseGeneric(server.Version)

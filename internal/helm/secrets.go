@@ -73,7 +73,7 @@ func learningLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ct
 	}
 }
 
-// learningSecrets adds the content of release records before it is sent: it holds the values
+// learningSecrets adds the content of release records before it is sent: it contains the values
 // of all Secrets of the release.
 type learningSecrets struct {
 	corev1client.SecretInterface

@@ -122,7 +122,7 @@ func (o valuesObject) values(source target.Source) (map[string]any, error) {
 	}
 	var laid map[string]any
 	if yaml.Unmarshal([]byte(text), &laid) != nil {
-		// The parser's words can hold what the object holds.
+		// The parser's words can hold what the object contains.
 		return nil, fmt.Errorf("helm.valuesFrom: key %q of %s is not a map in YAML", source.Key, source.Reference)
 	}
 	return laid, nil

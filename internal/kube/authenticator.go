@@ -39,7 +39,7 @@ type authenticator struct {
 	mu      sync.Mutex
 	known   *credentials
 	running *reading
-	// failure holds until retry: nobody waits twice for what does not end.
+	// failure is returned until retry: no caller waits twice for a command that does not end.
 	failure error
 	retry   time.Time
 
@@ -173,7 +173,7 @@ func (a *authenticator) leave(left *reading) {
 }
 
 // refused says that a server does not take credentials, so that the next request reads
-// them anew.
+// them again.
 func (a *authenticator) refused(used *credentials) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

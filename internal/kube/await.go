@@ -12,7 +12,7 @@ import (
 )
 
 // Await returns when the objects of a release are ready, or ctx ends. They are judged as
-// Inspect does; its finding tells those that are missing or not ready, and counts all
+// Inspect does; its finding lists those that are missing or not ready, and counts all
 // others as ready, whatever else is to be said of them. It returns at once when the
 // cluster does not know a kind, because that can be otherwise a moment later.
 func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*unstructured.Unstructured) (release.Finding, error) {

@@ -21,7 +21,7 @@ func (e *RedirectError) Error() string {
 		"Check that the address of the cluster is the address of its API server", e.Host)
 }
 
-// TooLargeError says that a server gave more than is read of one answer.
+// TooLargeError says that a server gave more than is read of one response.
 type TooLargeError struct {
 	// What was read, such as "a list", and Path where.
 	What, Path string
@@ -34,23 +34,23 @@ func (e *TooLargeError) Error() string {
 		e.Path, e.What, e.Limit>>20, e.Limit*expansion>>20)
 }
 
-// Limits of one answer, in bytes after decompression. etcd takes objects of 1.5 MiB by
+// Limits of one response, in bytes after decompression. etcd takes objects of 1.5 MiB by
 // default, an API server requests of 3 MiB.
 const (
 	objectLimit = 8 << 20
-	// listLimit holds for one page of a list. A list of Helm or of others has no pages.
+	// listLimit is for one page of a list. A list of Helm or of others has no pages.
 	listLimit     = 64 << 20
 	documentLimit = 64 << 20 // of discovery and of OpenAPI
 	failureLimit  = 1 << 20  // of what a server says when a request fails
 
-	// expansion is how many times its length an answer may take in memory: objects that
+	// expansion is how many times its length a response may take in memory: objects that
 	// hold little take far more there than written as JSON.
 	expansion = 8
 	// What one object and one item take in memory, in bytes, beside their text.
 	objectWeight, itemWeight = 256, 24
 )
 
-// bounded is a transport that follows no redirect and reads no answer without end.
+// bounded is a transport that follows no redirect and reads no response without end.
 type bounded struct {
 	next http.RoundTripper
 	// prefix is the path under which the API server is served.
@@ -97,7 +97,7 @@ func (b bounded) limit(request *http.Request, response *http.Response) io.ReadCl
 		if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 			limit = objectLimit
 		} else {
-			watches = false // No event can be told from the next one, so all of them count.
+			watches = false // Events cannot be separated, so all of them count.
 		}
 	}
 	body := limitedBody{
@@ -141,7 +141,7 @@ func (b *budget) spend(content []byte) bool {
 	return b.bytes >= 0 && b.memory >= 0
 }
 
-// limitedBody is an answer that fails when it is too large.
+// limitedBody is a response that fails when it is too large.
 type limitedBody struct {
 	io.ReadCloser
 
@@ -161,15 +161,15 @@ func (b *limitedBody) Read(into []byte) (int, error) {
 	return 0, b.fail()
 }
 
-// fail ends the answer, so that nothing more is sent.
+// fail ends the response, so that nothing more is sent.
 func (b *limitedBody) fail() error {
 	b.failed = true
 	_ = b.Close()
 	return b.exceeded
 }
 
-// limitedEvents is the answer to a watch, JSON objects without end of which each is
-// limited. What reads it, json.Decoder, holds all of an object before it gives any.
+// limitedEvents is the response to a watch, JSON objects without end of which each is
+// limited. What reads it, json.Decoder, buffers all of an object before it gives any.
 type limitedEvents struct {
 	limitedBody
 

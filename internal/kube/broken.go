@@ -13,10 +13,10 @@ import (
 )
 
 // brokenError is an error of a connection: one without a type of its own, as those of
-// HTTP/2, or one in the middle of an answer.
+// HTTP/2, or one in the middle of a response.
 type brokenError struct {
 	err error
-	// answered says that the answer had begun.
+	// answered says that the response had begun.
 	answered bool
 }
 
@@ -28,7 +28,7 @@ func isBroken(err error) bool {
 	return is
 }
 
-// isBrokenOff says whether there was an answer, and not the whole of it.
+// isBrokenOff says whether there was a response, and not the whole of it.
 func isBrokenOff(err error) bool {
 	broken, is := errors.AsType[*brokenError](err)
 	return is && broken.answered
@@ -55,10 +55,10 @@ func (m marking) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, &brokenError{err: err}
 }
 
-// markedBody is an answer that may break off.
+// markedBody is a response that may break off.
 type markedBody struct {
 	io.ReadCloser
-	asked context.Context //nolint:containedctx // it is the request's, and ends with the answer
+	asked context.Context //nolint:containedctx // it is the request's, and ends with the response
 }
 
 func (b markedBody) Read(into []byte) (int, error) {

@@ -17,9 +17,9 @@ import (
 // Classify gives an error of a request to a cluster its type: a
 // *status.UnreachableError when no API server answered, a *status.DeniedError
 // when it refused or wanted to redirect, a *status.BusyError when it could not just
-// then or did not come to the end of its answer. Any other error, nil included, stays
-// as it is: a certificate that is not trusted, as somebody did answer, a
-// *TooLargeError, as the same answer would come again, credentials that could not be
+// then or did not come to the end of its response. Any other error, nil included, stays
+// as it is: a certificate that is not trusted, as a server did respond, a
+// *TooLargeError, as the same response would come again, credentials that could not be
 // had, as nobody was asked, and a request that was cancelled.
 func Classify(cluster string, err error) error {
 	switch {
@@ -49,7 +49,7 @@ func isClassified(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &denied) || errors.As(err, &busy)
 }
 
-// isBusy knows answers of an API server that can be others a moment later, and those
+// isBusy knows responses of an API server that can be others a moment later, and those
 // that broke off. That an object exists already is not among them, although it is a
 // conflict too.
 func isBusy(err error) bool {
@@ -80,7 +80,7 @@ func isRedirected(err error) bool {
 	return is
 }
 
-// isUnreachable knows failures of the network and answers of a gateway that
+// isUnreachable knows failures of the network and responses of a gateway that
 // stands before the API server.
 func isUnreachable(err error) bool {
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {

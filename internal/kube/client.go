@@ -136,7 +136,7 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 const inFlight = 64
 
 // crowd lets so many requests pass at once. It counts them until they are answered,
-// not until the answer was read, so that a watch holds no place.
+// not until the response was read, so that a watch occupies no slot.
 type crowd struct {
 	next   http.RoundTripper
 	places chan struct{}

@@ -45,7 +45,7 @@ const (
 
 // CredentialsError says that a command gave no credentials. It does not hold the arguments
 // of the command, nor what it printed: both can be secret. Of what it wrote to standard error
-// it holds the last line, without values of its environment.
+// it contains the last line, without values of its environment.
 type CredentialsError struct {
 	Command string
 	Err     error
@@ -70,7 +70,7 @@ type command struct {
 	Name    string
 	Args    []string
 	Env     []string
-	// Info is what the command is told about the cluster.
+	// Info is the information about the cluster that the command receives.
 	Info []byte
 	// Limit is how long it may take.
 	Limit time.Duration
@@ -137,13 +137,13 @@ var codecs = sync.OnceValue(func() serializer.CodecFactory {
 
 // authenticators are those of all clusters, by command: one that serves many clusters in
 // the same way runs once for all of them, as in client-go.
-var authenticators = struct { //nolint:gochecknoglobals // what a command says holds for the process
+var authenticators = struct { //nolint:gochecknoglobals // the result of a command is valid for the process
 	mu sync.Mutex
 	of map[string]*authenticator
 }{of: map[string]*authenticator{}}
 
 func authenticatorOf(c command) *authenticator {
-	key, _ := json.Marshal(c) // It holds nothing that JSON cannot.
+	key, _ := json.Marshal(c) // It contains nothing that JSON cannot.
 	authenticators.mu.Lock()
 	defer authenticators.mu.Unlock()
 	known := authenticators.of[string(key)]

@@ -68,7 +68,7 @@ func (f form) item(i, of int) form {
 func (c *comparison) add(at path, live any) {
 	difference := release.Difference{Path: string(at), Fingerprint: "-"}
 	if !c.secret {
-		// Content that cannot be written as JSON is not in an API server's answer.
+		// Content that cannot be written as JSON is not in an API server's response.
 		content, _ := json.Marshal(live)
 		difference.Fingerprint = release.ShortHash(content)
 	}

@@ -57,7 +57,7 @@ func phase(pod *unstructured.Unstructured) corev1.PodPhase {
 	return corev1.PodPhase(text)
 }
 
-// isComplete tells a job that is done from one that has only started, which is
+// isComplete distinguishes a job that is done from one that has only started, which is
 // enough for kstatus.
 func isComplete(job *unstructured.Unstructured) bool {
 	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
@@ -83,10 +83,10 @@ func answerOf(info *resource.Info) *unstructured.Unstructured {
 	return object
 }
 
-// isTelling says whether an answer to a write, by which an object is ready, can be
-// relied on. kstatus takes an object without a status for ready, and the answer to
+// isTelling says whether a response to a write, by which an object is ready, can be
+// relied on. kstatus takes an object without a status for ready, and the response to
 // a write comes before any controller had a chance to write one. So kinds of others
-// are always looked at; and built-in ones that controllers work on tell by their
+// are always looked at; and built-in ones that controllers work on show by their
 // observed generation, which kstatus has compared, that the status is of what was
 // written.
 func isTelling(answer *unstructured.Unstructured) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// contentOf answers what of an object is compared. What others write on every object
+// contentOf returns what of an object is compared. What others write on every object
 // of its kind is left out.
 func contentOf(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy().Object

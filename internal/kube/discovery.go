@@ -59,7 +59,7 @@ type secondHalf struct {
 	ctx    context.Context
 	asking sync.WaitGroup
 	begun  bool
-	// response is the answer, all of it, until it is taken. There is none if that failed.
+	// response is the response, all of it, until it is taken. There is none if that failed.
 	response *http.Response
 }
 
@@ -69,9 +69,9 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 		return
 	}
 	s.begun = true
-	request := first.Clone(s.ctx) //nolint:contextcheck // that of the first ends with its answer
+	request := first.Clone(s.ctx) //nolint:contextcheck // that of the first ends with its response
 	request.URL.Path += "s"
-	// Without an answer it is asked anew, and an error shows there.
+	// Without a response it is asked again, and an error shows there.
 	s.asking.Go(status.RecoveringTo(func(error) {}, "reading the API groups", func() {
 		response, err := next.RoundTrip(request)
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *secondHalf) begin(next http.RoundTripper, first *http.Request) {
 	}))
 }
 
-// take answers once what was asked, nil if it has to be asked anew.
+// take returns once what was asked, nil if it has to be asked again.
 func (s *secondHalf) take() *http.Response {
 	s.asking.Wait()
 	response := s.response

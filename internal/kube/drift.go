@@ -207,7 +207,7 @@ func compareOne(finding *release.Finding, p part, live *unstructured.Unstructure
 	return nil
 }
 
-// holderOf names the release that holds an object, if that is another one. An object
+// holderOf names the release that owns an object, if that is another one. An object
 // without a note is the release's, because its manifest says so.
 func holderOf(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
@@ -253,7 +253,7 @@ func scalers(parts []part) scaling {
 	return found
 }
 
-// without answers a workload without its number of replicas, if an autoscaler of the
+// without returns a workload without its number of replicas, if an autoscaler of the
 // same release has chosen the number there is.
 func (s scaling) without(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := wanted.GroupVersionKind()

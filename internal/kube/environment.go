@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// errNoConnection is the answer when neither an entry nor the environment names
+// errNoConnection is the error when neither an entry nor the environment names
 // a connection.
 var errNoConnection = errors.New("no connection is given, and none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS and KUBECONFIG is set")
 

@@ -100,7 +100,7 @@ func loadPipe(path string) (*clientcmdapi.Config, error) {
 }
 
 // ownFiles checks the files that a context of a kubeconfig names, as client-go reads them
-// to their end. The one with the token it takes out and answers: client-go would read it
+// to their end. The one with the token it takes out and returns: client-go would read it
 // now.
 func (c Connection) ownFiles(config *clientcmdapi.Config, context string) (token string, err error) {
 	var cluster, user string

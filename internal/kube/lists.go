@@ -19,7 +19,7 @@ const (
 	onlyMetadata
 )
 
-// sharedKey is what one list can answer for.
+// sharedKey is what one list can contain.
 type sharedKey struct {
 	group group
 	depth depth
@@ -33,7 +33,7 @@ type readList func(ctx context.Context, key sharedKey, wanted map[string]bool) (
 // What somebody is given was always read after they asked: who asks while a list is
 // under way waits for the next one.
 //
-// golang.org/x/sync/singleflight gives the answer to a request that was begun before.
+// golang.org/x/sync/singleflight gives the response to a request that was begun before.
 type lists struct {
 	mu      sync.Mutex
 	running map[sharedKey]bool
@@ -56,7 +56,7 @@ type sharedList struct {
 	err      error
 }
 
-// read answers objects by name, others than those asked for among them, which nobody
+// read returns objects by name, including others than those requested, which nobody
 // must change.
 func (l *lists) read(ctx context.Context, key sharedKey, names []string, read readList) (map[string]*unstructured.Unstructured, bool, error) {
 	list := l.join(ctx, key, names, read)

@@ -23,7 +23,7 @@ import (
 // managedByHelm selects every object that Helm has written.
 const managedByHelm = wellknown.ManagedBy + "=" + wellknown.ManagedByHelm
 
-// group is what one list can answer for.
+// group is what one list can contain.
 type group struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -39,13 +39,13 @@ type sight struct {
 	err    error
 }
 
-// Live reads objects and answers those that are there and those that are not. What
+// Live reads objects and returns those that exist and those that do not. What
 // could not be read is in neither.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	return sorted(objects, c.reader.look(ctx, objects, whole))
 }
 
-// Existing is like Live and reads metadata only, of whoever's objects. That a list
+// Existing is like Live and reads metadata only, of objects of any owner. That a list
 // lacks an object counts here for being absent: it is for creating it, which fails
 // should it be there after all.
 func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
@@ -87,7 +87,7 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 
 // look reads objects and says of each what came of it. Where several are of one kind
 // and namespace, one list serves them all; what it lacks is asked for one by one, as
-// only a 404 proves that an object is gone. Once the cluster does not answer it is
+// only a 404 proves that an object is gone. Once the cluster does not respond it is
 // asked no more.
 func (r *objectReader) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
 	groups := map[group][]*resource.Info{}
@@ -197,7 +197,7 @@ func (r *objectReader) get(ctx context.Context, object *resource.Info, depth dep
 		got, err = r.dynamic.Resource(object.Mapping.Resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // that it is missing is an answer, not an error
+		return nil, nil //nolint:nilnil // that it is missing is a result, not an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", describe(object), err)
@@ -236,7 +236,7 @@ const (
 	listTime = 5 * time.Minute
 )
 
-// list answers the members of a group by name, and whether it has seen all of the
+// list returns the members of a group by name, and whether it has seen all of the
 // group. It is a shortcut: what it does not find, and all of it when it fails, for
 // example because the identity may get but not list, is read one by one, and an error
 // that counts shows there. It stops when it has found every member: others may have

@@ -9,7 +9,7 @@ import (
 )
 
 // retrying repeats requests that can be repeated without changing what they do,
-// when the answer was that the server could not just then, or there was none because
+// when the response was that the server could not just then, or there was none because
 // the connection broke. client-go repeats others itself: reading where it knows the
 // error of the connection, and whatever the server asks to repeat with Retry-After.
 // What creates or deletes is left to the caller, who has to look first at what it came
@@ -31,7 +31,7 @@ func isRepeatable(request *http.Request) bool {
 	return false
 }
 
-// isPassing says whether an answer, or its absence, can be another one a moment later.
+// isPassing says whether a response, or its absence, can be another one a moment later.
 func isPassing(request *http.Request, response *http.Response, err error) bool {
 	return err == nil && isOverburdened(response) || isCutOff(request, err)
 }

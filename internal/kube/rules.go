@@ -164,7 +164,7 @@ func (r rules) ignoresMissing(object *unstructured.Unstructured) bool {
 	})
 }
 
-// normalize answers an object without what does not count. Both sides of a comparison
+// normalize returns an object without what does not count. Both sides of a comparison
 // go through it.
 func (r rules) normalize(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var pointers, operations jsonpatch.Patch
@@ -220,7 +220,7 @@ func (p comparePatch) covers(object *unstructured.Unstructured) bool {
 		(p.namespace == "" || p.namespace == object.GetNamespace()) && (p.name == "" || p.name == object.GetName())
 }
 
-// withoutIgnored answers an object without the conditions that say nothing about its
+// withoutIgnored returns an object without the conditions that say nothing about its
 // readiness: those that hold all keys and values of an entry.
 func withoutIgnored(object *unstructured.Unstructured, ignore []map[string]string) *unstructured.Unstructured {
 	if len(ignore) == 0 || object == nil {

@@ -113,7 +113,7 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 }
 
 // learning is a transport that gives a masker what a request is signed with, however it was
-// had: a server can repeat it in its answer.
+// had: a server can repeat it in its response.
 type learning struct {
 	next   http.RoundTripper
 	masker *diff.Masker

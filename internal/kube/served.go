@@ -53,9 +53,9 @@ func definitionOf(object *unstructured.Unstructured) (definition, error) {
 	return defined, nil
 }
 
-// waitServed returns when discovery tells of the kinds that objects define. It does so a
-// moment after they are established, and whoever comes next has to find them. A
-// *NotReadyError names those that it does not tell of when ctx ends.
+// waitServed returns when discovery lists the kinds that objects define. It does so a
+// moment after they are established, and the next caller has to find them. A
+// *NotReadyError names those that it does not list when ctx ends.
 func (c *Client) waitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	if len(definitions) == 0 {
 		return nil

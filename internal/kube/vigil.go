@@ -23,7 +23,7 @@ type aim[R any] interface {
 	due() time.Time
 }
 
-// vigil waits for objects. Watches of the API server tell what becomes of them. It looks
+// vigil waits for objects. Watches of the API server report their changes. It looks
 // itself at the beginning, at what is said to be deleted, where there can be no watch,
 // and now and then also where there is one: what stands between may let nothing through.
 type vigil[R any] struct {
@@ -56,7 +56,7 @@ type pauses struct {
 
 func (p *pauses) begin() { p.at = time.Now().Add(p.next()) }
 
-// isOver says whether the time is over. A context that ends at some time tells so a
+// isOver says whether the time is over. A context with a deadline reports it a
 // moment later, and a request between the two fails without having been made.
 func isOver(ctx context.Context) bool {
 	deadline, ends := ctx.Deadline()
@@ -136,7 +136,7 @@ func (v *vigil[R]) await(ctx context.Context) {
 	}
 }
 
-// hear takes in what watches have told until now.
+// hear processes the events that watches have sent until now.
 func (v *vigil[R]) hear(ctx context.Context, heard news) {
 	doubtful := v.take(heard)
 	for more := true; more; {

@@ -70,7 +70,7 @@ func (e *NotGoneError) Error() string {
 // with a *NotReadyError when ctx ends, or earlier when an object has failed and
 // waiting is of no use. What the API server answered when an object was written
 // counts as seen where it can be relied on; see isTelling. A custom resource definition
-// is ready once discovery tells of its kind.
+// is ready once discovery lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	v := newVigil(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
 	if err := v.keep(ctx, v.answered()); err != nil {
@@ -90,7 +90,7 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 }
 
 // WaitGone returns when every object was seen to be gone. It fails with a
-// *NotGoneError when ctx ends. An object that somebody made again under the same
+// *NotGoneError when ctx ends. An object that was created again under the same
 // name counts as still there.
 func (c *Client) WaitGone(ctx context.Context, objects []*resource.Info) error {
 	v := newVigil(c, objects, absence{})

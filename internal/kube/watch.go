@@ -22,12 +22,12 @@ import (
 )
 
 // watches are those of one wait, one for each kind and namespace. One that ends is
-// begun anew only after another look, so nothing depends on that it goes on without
+// started again only after another look, so nothing depends on it going on without
 // a gap; client-go's RetryWatcher, which sees to that, begins a watch again and again
 // that is not served at all.
 type watches struct {
 	client *Client
-	// news is what they tell.
+	// news are their events.
 	news chan news
 
 	dynamic dynamic.Interface
@@ -53,7 +53,7 @@ type news struct {
 	of      group
 	object  *unstructured.Unstructured
 	deleted bool
-	// ended says that this watch tells no more, and err why.
+	// ended says that this watch sends no more events, and err why.
 	ended bool
 	err   error
 }
@@ -76,8 +76,8 @@ func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
 //nolint:gochecknoglobals // a constant
 var managed = labels.Set{wellknown.ManagedBy: wellknown.ManagedByHelm}.AsSelector()
 
-// isOld says whether a version is from before what was seen of an object: a watch begins
-// at the oldest of several objects, and tells of the others what was before.
+// isOld says whether a version is older than what was seen of an object: a watch begins
+// at the oldest of several objects, and sends older events of the others.
 func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) bool {
 	seen, ok := w.seen[object]
 	if !ok || seen.number == live.GetResourceVersion() {
@@ -86,7 +86,7 @@ func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) 
 	return older(seen.number, live.GetResourceVersion()) == live.GetResourceVersion()
 }
 
-// uncovered are the objects that no watch tells of.
+// uncovered are the objects without a watch.
 func (w *watches) uncovered(objects []*resource.Info) []*resource.Info {
 	var alone []*resource.Info
 	for _, object := range objects {
@@ -131,8 +131,8 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 	}
 }
 
-// connect makes a client for watches. That of all other requests gives an answer the
-// time of one request, and a watch is an answer that goes on.
+// connect makes a client for watches. That of all other requests gives a response the
+// time of one request, and a watch is a response that goes on.
 func (w *watches) connect() bool {
 	config := rest.CopyConfig(w.client.config)
 	config.Timeout = 0
@@ -170,7 +170,7 @@ func (w *watches) options(members []*resource.Info) (metav1.ListOptions, bool) {
 	return options, known
 }
 
-// older is the earlier one of two versions, "" if that cannot be told.
+// older is the earlier one of two versions, "" if that is unknown.
 func older(a, b string) string {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	switch {
@@ -182,7 +182,7 @@ func older(a, b string) string {
 	return b
 }
 
-// follow tells what happens to the named objects until the watch ends, and why it did.
+// follow sends the changes of the named objects until the watch ends, and why it did.
 // Without a version to begin at it begins now, and has what was before looked at.
 func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptions, names map[string]bool) error {
 	anew := options.ResourceVersion == ""
@@ -246,5 +246,5 @@ func (w *watches) ended(how news) {
 	}
 }
 
-// rested allows watches that have ended to be begun anew.
+// rested allows watches that have ended to be started again.
 func (w *watches) rested() { clear(w.resting) }

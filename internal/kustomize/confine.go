@@ -64,7 +64,7 @@ func (c *confinement) folder(dir string) (reach, error) {
 	return all, nil
 }
 
-// own is what a kustomization holds itself: objects can be written into it.
+// own is what a kustomization contains itself: objects can be written into it.
 func (c *confinement) own(file string, content types.Kustomization) (reach, error) {
 	size, err := c.file(file)
 	if err != nil {

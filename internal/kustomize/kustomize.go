@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 )
 
-// renderedFile holds what a chart has rendered, for a kustomization of it; the
+// renderedFile contains what a chart has rendered, for a kustomization of it; the
 // name is Fleet's (internal/helmdeployer/kustomize/kustomize.go).
 const renderedFile = "fleet-manifests.yaml"
 
@@ -43,7 +43,7 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s references %q, which is not in the bundle; nothing outside of a bundle is read, so copy it into the bundle", e.File, e.Name)
 }
 
-// Build answers all objects of the kustomization in the folder dir, as YAML
+// Build returns all objects of the kustomization in the folder dir, as YAML
 // documents in the order that kustomize gives them. rendered are objects that
 // come first among its resources, none if it is empty. Files are read in memory:
 // nothing outside of them is, no plugin runs and nothing is fetched.

@@ -17,7 +17,7 @@ const (
 	// maxCopied is how much one JSON patch may copy, in bytes. An object in a cluster has
 	// 1.5 MiB.
 	maxCopied = 2 << 20
-	// nodeWeight is what a value counts that an alias stands for, in bytes.
+	// nodeWeight is what a value counts that an alias refers to, in bytes.
 	nodeWeight = 32
 )
 
@@ -44,7 +44,7 @@ func (r reach) plus(other reach) (reach, error) {
 	return r, nil
 }
 
-// weight is how much content is, with each alias of YAML as what it stands for. kustomize
+// weight is how much content is, with each alias of YAML replaced. kustomize
 // writes it out.
 func weight(content []byte) int64 {
 	length := int64(len(content))
@@ -65,7 +65,7 @@ func weight(content []byte) int64 {
 	}
 }
 
-// nodes counts the values of a document. A value that holds itself has very many.
+// nodes counts the values of a document. A value that contains itself has very many.
 func nodes(of *yaml.Node, known map[*yaml.Node]int64) int64 {
 	const many = int64(maxBytes)
 	if of.Kind == yaml.AliasNode {

@@ -17,7 +17,7 @@ const (
 // ChangesKinds reports whether an object of this kind changes what a cluster can do.
 func ChangesKinds(kind string) bool { return kind == CRDKind || kind == APIServiceKind }
 
-// Annotations are those of an object in a manifest. Null stands for an empty text, as for
+// Annotations are those of an object in a manifest. Null represents an empty text, as for
 // Helm and API servers; GetAnnotations of the object returns none at all then.
 func Annotations(object *unstructured.Unstructured) map[string]string {
 	annotations := map[string]string{}

@@ -49,7 +49,7 @@ func List(objects []*unstructured.Unstructured, namespace, digest string) ([]dif
 }
 
 // HideContent replaces the hashes of all objects by one of digest: a value that came out of
-// a Secret can stand in any of them.
+// a Secret can be in any of them.
 func HideContent(listed []diff.Object, digest string) {
 	for i := range listed {
 		listed[i].Hash = release.ShortHash([]byte(digest))

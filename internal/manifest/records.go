@@ -22,7 +22,7 @@ const (
 )
 
 // ForbiddenRecordError says that a bundle contains a release record of Helm. Who writes one
-// says what a release holds, and what is deleted with it.
+// says what a release contains, and what is deleted with it.
 type ForbiddenRecordError struct {
 	Kind string
 	// Object is the namespace, if it is known, and the name.

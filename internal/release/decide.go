@@ -159,6 +159,6 @@ func DecideRemoval(mark Mark, observed *Observed, takeOwnership bool) (Action, e
 	return Keep, nil
 }
 
-// Current says whether the mark was written for the revision it stands on. It
+// Current says whether the mark was written for the revision that has it. It
 // is not after a rollback or an upgrade by somebody else.
 func (o Observed) Current() bool { return o.Mark.Revision == o.Revision }

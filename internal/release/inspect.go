@@ -13,7 +13,7 @@ type Rules struct {
 	ComparePatches []fleetyaml.ComparePatch `json:"comparePatches,omitempty"`
 	// Ignore are conditions that say nothing about readiness.
 	Ignore []map[string]string `json:"ignore,omitempty"`
-	// ReportOnly says that drift is told and not taken back.
+	// ReportOnly says that drift is reported and not corrected.
 	ReportOnly bool `json:"reportOnly,omitempty"`
 }
 
@@ -77,7 +77,7 @@ type Finding struct {
 	Ready int
 	// Missing are the names of objects that do not exist.
 	Missing []string
-	// NotOwned are objects that another release holds.
+	// NotOwned are objects that another release owns.
 	NotOwned []Holding
 	// Modified are objects that differ from the manifest.
 	Modified []Modification
@@ -96,7 +96,7 @@ type Finding struct {
 // no matter to that.
 func (f Finding) Settled() bool { return len(f.Missing)+len(f.NotReady) == 0 && f.Err == nil }
 
-// Holding is an object and who holds it.
+// Holding is an object and its owner.
 type Holding struct {
 	Object string // such as "Deployment web/nginx"
 	Holder string // a release, as namespace/name
@@ -108,11 +108,11 @@ type Modification struct {
 	Differences []Difference
 }
 
-// Difference is one field that differs. It never holds a value.
+// Difference is one field that differs. It never contains a value.
 type Difference struct {
 	// Path is such as "spec.template.spec.containers[nginx].image".
 	Path string
-	// Fingerprint is a short hash of what is there, or "-" where even that would tell
+	// Fingerprint is a short hash of what is there, or "-" where even that would reveal
 	// too much.
 	Fingerprint string
 }

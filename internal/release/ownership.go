@@ -58,8 +58,8 @@ func (o Observed) OwnershipBy(owner string) Ownership {
 	return Unmarked
 }
 
-// IsMarkedBy reports whether the record carries the mark of an owner, whoever has made the
-// newest revision since.
+// IsMarkedBy reports whether the record has the mark of an owner, even if somebody else
+// wrote the newest revision since.
 func (o Observed) IsMarkedBy(owner string) bool { return o.Mark.Owner == labelValue(owner) }
 
 // IsByTarget reports whether a target of this provider made the newest revision.

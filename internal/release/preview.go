@@ -21,7 +21,7 @@ type Occupied struct {
 	Release string
 }
 
-// Deployed is what a release record holds.
+// Deployed is what a release record contains.
 type Deployed struct {
 	Documents []diff.Document
 	// Err is why it could not be read.

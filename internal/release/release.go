@@ -38,7 +38,7 @@ type Observed struct {
 	Mark Mark
 }
 
-// IsThere tells a release from none, and from the history that an uninstall can leave.
+// IsThere distinguishes a release from none, and from the history that an uninstall can leave.
 func IsThere(observed *Observed) bool {
 	return observed != nil && observed.Status != StatusUninstalled
 }
@@ -49,10 +49,10 @@ type Mark struct {
 	// Owner and Target are the provider's owner and the target's name.
 	Owner  string
 	Target string
-	// Instance is the random id of the target that holds the release.
+	// Instance is the random id of the target that owns the release.
 	Instance string
 	// KnownAs is the id that state saw on the record, if it is another than Instance, as
-	// after an import. It stands on no record: the next mark has the target's own id.
+	// after an import. No record has it: the next mark has the target's own id.
 	KnownAs string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
@@ -66,8 +66,8 @@ type Mark struct {
 	Revision int
 }
 
-// NewMark makes the mark of a deployment. Names that are no legal label values
-// stand in it as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015". An instance that
+// NewMark makes the mark of a deployment. Names that are not legal label values
+// are stored as hashes, such as "sha256-9f86d081884c7d659a2feaa0c55ad015". An instance that
 // is not known yet stays "".
 func NewMark(owner, target, instance, bundle, digest string) Mark {
 	made := Mark{
@@ -82,8 +82,8 @@ func NewMark(owner, target, instance, bundle, digest string) Mark {
 	return made
 }
 
-// AdoptionKey is what stands on a record of an adoption key: a hash over owner and key in
-// 32 hexadecimal digits, "" for no key. Whoever reads the record does not learn the key.
+// AdoptionKey is the form of an adoption key on a record: a hash over owner and key in
+// 32 hexadecimal digits, "" for no key. A reader of the record does not learn the key.
 func AdoptionKey(owner, key string) string {
 	if key == "" {
 		return ""

@@ -20,7 +20,7 @@ type Terms struct {
 	// connection.
 	ServiceAccount string
 	// OwnValues says that no value came from the cluster, was write-only or was decrypted, so
-	// that what was rendered holds no other secrets than those of Secrets.
+	// that what was rendered contains no other secrets than those of Secrets.
 	OwnValues bool
 }
 
@@ -41,7 +41,7 @@ type Removal struct {
 	// remove what another tool has changed. They decide again before another attempt.
 	Mark          Mark
 	TakeOwnership bool
-	// Spare are the keys of objects that stay because another release holds them.
+	// Spare are the keys of objects that stay because another release owns them.
 	Spare map[string]bool
 	// Timeout is for objects and hooks together.
 	Timeout time.Duration

@@ -28,7 +28,7 @@ type Write struct {
 	// deleted although the release no longer has them.
 	Taken map[string][]string
 	Spare map[string]string
-	// Description stands in the history of the release.
+	// Description is in the history of the release.
 	Description string
 	// Known is what state says of the release at this namespace and name, nil if it does
 	// not know one there. Objects that are there already belong to the release only if
@@ -70,7 +70,7 @@ type Written struct {
 
 // Snapshot is what a cluster answered at one moment.
 type Snapshot struct {
-	// UID tells one cluster from another of the same name; "" when the
+	// UID distinguishes clusters of the same name; "" when the
 	// identity may not read it.
 	UID string
 	// Confirmed reports that the configuration names this UID.

@@ -10,7 +10,7 @@ import (
 )
 
 // NotADefinitionError says that the folder crds/ of a bundle which must stay in one
-// namespace holds something else than custom resource definitions. Helm makes what is in
+// namespace contains something else than custom resource definitions. Helm makes what is in
 // that folder as it is, in any namespace.
 type NotADefinitionError struct {
 	Kind, Name, File, Namespace string

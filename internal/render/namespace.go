@@ -10,7 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// ClusterScopedError says that a bundle which must stay in one namespace holds
+// ClusterScopedError says that a bundle which must stay in one namespace contains
 // an object that has none.
 type ClusterScopedError struct {
 	Kind, Name, Namespace string

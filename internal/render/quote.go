@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// rawDir holds the manifests of a raw bundle inside its generated chart.
+	// rawDir contains the manifests of a raw bundle inside its generated chart.
 	rawDir = "manifests/"
-	// templatesDir holds what Helm renders.
+	// templatesDir contains what Helm renders.
 	templatesDir = "templates/"
 )
 
@@ -34,7 +34,7 @@ func quoted(name string, stream []byte) []*loader.BufferedFile {
 	}
 }
 
-// ChangedChart is a chart that stands for original and renders nothing but
+// ChangedChart is a chart that replaces original and renders nothing but
 // objects, and has these files below crds/.
 func ChangedChart(original *chart.Chart, objects []*unstructured.Unstructured, crds [][]byte) (*chart.Chart, error) {
 	metadata := *original.Metadata

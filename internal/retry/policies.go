@@ -40,8 +40,8 @@ func Discovery() Policy {
 	return Policy{First: 50 * time.Millisecond, Longest: time.Second, Factor: 1.5}
 }
 
-// Unwatched is for objects that no watch tells of, Watched for those that one does: what stands
-// between may let no event through.
+// Unwatched is for objects without a watch, Watched for those with a watch: a
+// server in between may pass on no event.
 func Unwatched() Policy {
 	return Policy{First: 100 * time.Millisecond, Longest: 2 * time.Second, Factor: 1.5}
 }

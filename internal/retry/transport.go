@@ -9,15 +9,15 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Transport sends a request again whose answer was that the server cannot just now, or that has
-// none. Its caller gets the last answer.
+// Transport sends a request again whose response was that the server cannot just now, or that has
+// none. Its caller gets the last response.
 type Transport struct {
 	Next   http.RoundTripper
 	Policy Policy
 	// Repeatable reports whether a request may be sent more than once. Its body is read again
 	// from GetBody.
 	Repeatable func(*http.Request) bool
-	// Passing reports whether the answer to a request can be another one a moment later. The
+	// Passing reports whether the response to a request can be another one a moment later. The
 	// response is nil if there is an error.
 	Passing func(*http.Request, *http.Response, error) bool
 }
@@ -43,7 +43,7 @@ func (t Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			if hasBody {
 				var err error
 				if next.Body, err = request.GetBody(); err != nil {
-					return struct{}{}, nil //nolint:nilerr // the answer before counts
+					return struct{}{}, nil //nolint:nilerr // the response before counts
 				}
 			}
 			if response != nil {
@@ -73,7 +73,7 @@ func (t Transport) again(response *http.Response) error {
 	return &backoff.RetryAfterError{Duration: min(t.Policy.Longest, time.Duration(seconds)*time.Second)}
 }
 
-// discard lets the connection of a short answer be used again.
+// discard lets the connection of a short response be used again.
 func discard(body io.ReadCloser) {
 	const short = 64 << 10
 	_, _ = io.CopyN(io.Discard, body, short)

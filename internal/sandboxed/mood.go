@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isMoody says whether a template function can answer differently for the same
+// isMoody says whether a template function can return something else for the same
 // arguments: it reads a clock, a source of randomness or the cluster,
 // walks a map in Go's random order, or goes by the machine. Functions of dates go by
 // its time zone even for a constant; fromToml gives dates that do, and those of paths
@@ -78,7 +78,7 @@ const capabilitiesField = "Capabilities"
 // isHistory says whether a field counts what was released before.
 func isHistory(field string) bool { return field == "Revision" }
 
-// isFirst says whether a field tells the first revision from later ones.
+// isFirst says whether a field distinguishes the first revision from later ones.
 func isFirst(field string) bool { return field == "IsInstall" || field == "IsUpgrade" }
 
 // fieldOf is the field that a template reads, "" for a function that it calls.

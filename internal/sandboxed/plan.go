@@ -59,7 +59,7 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	}, nil
 }
 
-// described is the rendering of a deployment whose objects cannot be told.
+// described is the rendering of a deployment whose objects are unknown.
 func (r *Renderer) described(d target.Deployment, why doubt) (release.Rendering, error) {
 	loaded, _, err := r.loader.Load(d)
 	if err != nil {
@@ -118,7 +118,7 @@ func places(d target.Deployment) [2]Environment {
 	}
 }
 
-// renderWith renders the objects that stand in the manifest of a release.
+// renderWith renders the objects that are in the manifest of a release.
 func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, error) {
 	made, err := r.render(d, p)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, err
 	return applied(d, made), nil
 }
 
-// applied leaves out what does not stand in the manifest.
+// applied leaves out what is not in the manifest.
 func applied(d target.Deployment, made rendered) rendered {
 	made.objects, made.hooks = split(made.objects)
 	if !d.Options.DeleteCRDResources {

@@ -69,7 +69,7 @@ func (r *Renderer) doubt(d target.Deployment, first rendered) doubt {
 	case !isAsked:
 		return doubt{cause: "the result of its templates depends on the cluster or the revision"}
 	}
-	// Both answers to whether it is the first revision give the same objects. What
+	// Both values of IsInstall give the same objects. What
 	// else the other one makes templates read has to be seen, too.
 	sooner := r.trace(d, places[0])
 	if found := sooner.doubt(d); found.cause != "" {
@@ -86,7 +86,7 @@ func (t traced) gives(objects rendered) bool {
 	return t.err == nil && equality.Semantic.DeepEqual(objects.objects, t.objects.objects)
 }
 
-// doubt is what a tracing has met that can answer differently.
+// doubt is what a tracing has met that can return something else.
 func (t traced) doubt(d target.Deployment) doubt {
 	found, moody := t.first(func(what string) bool { return isMoody(what) || isHistory(fieldOf(what)) })
 	if moody {

@@ -78,7 +78,7 @@ func sizeOf(c *chart.Chart) int {
 	return total
 }
 
-// storedFiles are the files of a chart that a record holds: not those of its
+// storedFiles are the files of a chart that a record contains: not those of its
 // dependencies, which Helm leaves out.
 func storedFiles(c *chart.Chart) []render.NamedSize {
 	var files []render.NamedSize

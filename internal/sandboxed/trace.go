@@ -21,8 +21,8 @@ import (
 // tracing is a rendering of a chart that notes what its templates reach. It runs them
 // as Helm does (helm.sh/helm/v3/pkg/engine), which lets nobody look on.
 //
-// A rendering that reaches nothing that can answer differently goes the same way
-// tomorrow and on another machine, and gives the same: what stands in a branch that
+// A rendering that reaches nothing that can return something else goes the same way
+// tomorrow and on another machine, and gives the same: what is in a branch that
 // is not taken, in a partial that nothing includes or in a text that tpl does not run
 // does not count. That its output is Helm's is for the caller to compare.
 type tracing struct {
@@ -64,7 +64,7 @@ func (s site) String() string {
 	return fmt.Sprintf("template %s:%d uses %s", s.file, s.line, s.what)
 }
 
-// notesFile holds what Helm tells after an install.
+// notesFile contains what Helm prints after an install.
 const notesFile = "NOTES.txt"
 
 // trace renders a chart with the values that Helm made for it. Its error says that
@@ -160,7 +160,7 @@ func (t *tracing) noting(functions template.FuncMap) template.FuncMap {
 	return functions
 }
 
-// telling makes a function that tells of each call.
+// telling makes a function that reports each call.
 func telling(function any, tell func(arguments, results []reflect.Value)) any {
 	called := reflect.ValueOf(function)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {

@@ -10,8 +10,8 @@ import (
 	"text/template/parse"
 )
 
-// hookAll changes templates so that they tell when they reach what can answer
-// differently.
+// hookAll changes templates so that they report when they reach what can return
+// something else.
 func (t *tracing) hookAll(in *template.Template) {
 	for _, one := range in.Templates() {
 		if one.Tree == nil || t.walked[one.Tree] {
@@ -130,7 +130,7 @@ func (h hooker) call(called *parse.IdentifierNode) {
 	}))
 }
 
-// hook gives templates a function and answers its name.
+// hook gives templates a function and returns its name.
 func (h hooker) hook(function any) string {
 	h.tracing.hooks++
 	name := fmt.Sprintf("hook%d", h.tracing.hooks)
@@ -190,7 +190,7 @@ func liveField(fields []string) int {
 	return i
 }
 
-// told puts a hook around a node, and takes the rest of its fields from there.
+// told wraps a node in a hook, and takes the rest of its fields from there.
 func (h hooker) told(node parse.Node, rest []string, field string) parse.Node {
 	at := node.Position()
 	place := h.site(at, "."+field)

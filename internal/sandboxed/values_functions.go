@@ -11,7 +11,7 @@ import (
 )
 
 // functions are what templates can call: those of Fleet
-// (internal/cmd/controller/target/builder.go), of which the ones that answer
+// (internal/cmd/controller/target/builder.go), of which the ones that return
 // differently tomorrow, or elsewhere, are refused.
 func functions() template.FuncMap {
 	all := sprig.TxtFuncMap()

@@ -7,7 +7,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// watchedCapabilities tell when a template reads them by another way than their name,
+// watchedCapabilities report when a template reads them by another way than their name,
 // such as a loop over everything that it is given. What it is given back is of the
 // types that Helm gives.
 type watchedCapabilities struct {

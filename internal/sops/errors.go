@@ -69,7 +69,7 @@ type KeyError struct {
 // Error never quotes the key.
 func (e *KeyError) Error() string { return fmt.Sprintf("%s key %d: %s", e.Kind, e.Index+1, e.Reason) }
 
-// longestName bounds what is told of a name that a file gives.
+// longestName bounds how much is reported of a name in a file.
 const longestName = 100
 
 // printable makes a name that a file gives fit for a message.

@@ -19,7 +19,7 @@ const (
 	// maxFailed is how many master keys of a file may name a key that does not decrypt
 	// them. OpenPGP takes milliseconds for each.
 	maxFailed = 4
-	// maxConfigured bounds in bytes one configured key, with those that stand in it.
+	// maxConfigured bounds in bytes one configured key, with those that are in it.
 	maxConfigured = 1 << 20
 	// shortestFingerprint is how many hexadecimal digits name an OpenPGP key.
 	shortestFingerprint = 16

@@ -18,7 +18,7 @@ const (
 	maxEncryptedKey = 16 << 10
 	maxRule         = 1 << 10
 	// maxInstructions bounds a compiled rule, which runs for each key: a few characters can
-	// stand for thousands.
+	// represent thousands.
 	maxInstructions = 1000
 	// maxNamed is how many recipients an error names.
 	maxNamed = 10

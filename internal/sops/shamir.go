@@ -9,7 +9,7 @@ func combine(parts [][]byte) (secret []byte, ok bool) {
 	}
 	size := len(parts[0])
 	at := make([]byte, len(parts))
-	seen := map[byte]bool{0: true} // At 0 stands the secret itself.
+	seen := map[byte]bool{0: true} // At 0 is the secret itself.
 	for i, part := range parts {
 		if len(part) != size || seen[part[size-1]] {
 			return nil, false

@@ -1,7 +1,7 @@
 // Package sops decrypts YAML and JSON that was encrypted by SOPS (https://github.com/getsops/sops).
 //
-// It knows age identities and OpenPGP private keys that it is given, and nothing else. Whoever
-// writes a file writes its metadata, too, so nothing in them is followed: no key service is
+// It knows age identities and OpenPGP private keys that it is given, and nothing else. The
+// author of a file writes its metadata, too, so nothing in it is followed: no key service is
 // asked, no program is run, and no file or environment variable is read. SOPS' own Go packages
 // are not used, because importing any of them links the clients of all clouds and reads
 // /etc/sops/audit.yaml when the process starts, which can name a database to write to.
@@ -29,7 +29,7 @@ const (
 	maxSize = 4 << 20
 	// maxDocuments is how many documents it may have.
 	maxDocuments = 1000
-	// maxDepth is how many lists and maps may stand within each other.
+	// maxDepth is how many lists and maps may be nested.
 	maxDepth = 200
 	// indent is that of SOPS.
 	indent = 4
@@ -39,15 +39,15 @@ const (
 type Opened struct {
 	// Plain is the file without metadata and comments.
 	Plain []byte
-	// Leaves are the decrypted values by what stands for them in the file: strings, bools,
+	// Leaves are the decrypted values by what represents them in the file: strings, bools,
 	// float64, or a Comment.
 	Leaves map[string]any
-	// Texts are the decrypted values as they can stand in other texts. Kind, API version,
+	// Texts are the decrypted values as they can be in other texts. Kind, API version,
 	// name and namespace of an object are not among them.
 	Texts []string
 }
 
-// Comment stands for an encrypted item of a list that is a comment.
+// Comment represents an encrypted item of a list that is a comment.
 type Comment struct{}
 
 // Marked reports whether a text is, or contains, a value as SOPS encrypts it.

@@ -176,7 +176,7 @@ func textOf(value any) (text string, ok bool) {
 	return "", false
 }
 
-// learn remembers a value as it can stand in other texts.
+// learn remembers a value as it can be in other texts.
 func (w *walker) learn(o openedValue, path []string) {
 	if isIdentity(path) {
 		return

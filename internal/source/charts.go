@@ -15,12 +15,12 @@ import (
 
 // Charts fetches Helm charts that are kept elsewhere than in their bundle.
 type Charts interface {
-	// Fetch answers the files of a chart, relative to its folder, and what it was
+	// Fetch returns the files of a chart, relative to its folder, and what it was
 	// found to be. An empty pin leaves that open; any other must be met.
 	Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 	// FetchAlone is Fetch without the charts that the chart depends on.
 	FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
-	// Dependencies answers what the chart in a folder of files depends on and the
+	// Dependencies returns what the chart in a folder of files depends on and the
 	// files lack, as files beside them.
 	Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 }
@@ -110,7 +110,7 @@ func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 	return pins[i], true
 }
 
-// chartsFor answers who fetches a chart: with credentials, unless the Spec limits
+// chartsFor returns the fetcher of charts: with credentials, unless the Spec limits
 // them to other addresses. As in Fleet the expression is matched from the beginning
 // on (internal/bundlereader/resources.go).
 func (c chartSources) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
-// Spec says where bundles are kept and how they are made. It holds no
+// Spec says where bundles are kept and how they are made. It contains no
 // credentials.
 type Spec struct {
 	// Exactly one of Git, Directory and Files is set. A bundle that is nothing
@@ -82,7 +82,7 @@ type Descriptor struct {
 const (
 	// version is that of the descriptor's format.
 	version = 1
-	// compressed stands before a descriptor that is base64 of gzip of JSON. Terraform
+	// compressed is the prefix of a descriptor that is base64 of gzip of JSON. Terraform
 	// forgets that a value is sensitive where it replaces a resource, so values must
 	// not be legible in it at a glance. The first releases wrote small ones as JSON.
 	compressed = "gz:"
@@ -116,7 +116,7 @@ func (d Descriptor) Encode() (string, error) {
 }
 
 // Decode reads what Encode has written. The errors do not show what the
-// descriptor holds: values may be among it.
+// descriptor contains: values may be among it.
 func Decode(text string) (Descriptor, error) {
 	content := []byte(text)
 	if packed, ok := strings.CutPrefix(text, compressed); ok {

@@ -59,7 +59,7 @@ func settled(d fleetyaml.Definition) (fleetyaml.Definition, error) {
 	return after, json.Unmarshal(content, &after)
 }
 
-// open answers the files of spec; done must be called when they are read.
+// open returns the files of spec; done must be called when they are read.
 func (s *Store) open(ctx context.Context, spec Spec) (files fs.FS, done func(), err error) {
 	nothing := func() {}
 	switch {

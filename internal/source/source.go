@@ -28,11 +28,11 @@ type Ref = struct {
 
 // Git reads repositories.
 type Git interface {
-	// Resolve answers the commit that ref is now.
+	// Resolve returns the commit that ref is now.
 	Resolve(ctx context.Context, repo string, ref Ref) (commit string, err error)
-	// Fetch answers the files of a commit; hint is where it came from.
+	// Fetch returns the files of a commit; hint is where it came from.
 	Fetch(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
-	// FetchWithSubmodules answers them with those of submodules in their places.
+	// FetchWithSubmodules returns them with those of submodules in their places.
 	FetchWithSubmodules(ctx context.Context, repo, commit string, hint Ref) (fs.FS, error)
 }
 
@@ -148,7 +148,7 @@ func (s *Store) completeAll(ctx context.Context, spec Spec, bundles []bundle.Bun
 	return complete, failed
 }
 
-// Cached answers the bundle with this digest if the Store has made it.
+// Cached returns the bundle with this digest if the Store has made it.
 func (s *Store) Cached(digest string) (*bundle.Bundle, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -156,9 +156,9 @@ func (s *Store) Cached(digest string) (*bundle.Bundle, bool) {
 	return b, ok
 }
 
-// Bundle answers the bundle with this digest: from memory, else made from its
+// Bundle returns the bundle with this digest: from memory, else made from its
 // descriptor. When the commit of the descriptor can no longer be fetched, what
-// its branch holds now serves if the digest agrees.
+// its branch contains now serves if the digest agrees.
 //
 // Errors: *DigestMismatchError when the descriptor leads to something else by
 // now, *DirectoryError, those of Git.

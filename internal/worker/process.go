@@ -109,7 +109,7 @@ func (w *process) serveOutput(output int64) {
 	}()
 }
 
-// awaitExit waits for the end of the process in the background. Whoever waits for it goes on
+// awaitExit waits for the end of the process in the background. Its waiters go on
 // after a panic, too.
 func (w *process) awaitExit() {
 	go func() {
