@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-const diffTitle = "what changes in rendered objects"
+const diffTitle = "changes in rendered objects"
 
 // watched is two clusters behind proxies that count what is asked.
 type watched struct {

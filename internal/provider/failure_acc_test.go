@@ -134,7 +134,7 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 	w.apply(t)
 
 	stop(t, env.Cluster(1))
-	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Warning: Target all: cannot look at b") {
+	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Warning: Target all: cannot read b") {
 		t.Errorf("no warning names cluster b:\n%s", output)
 	}
 	// A change reaches the cluster that answers, and the error names the other.
@@ -144,7 +144,7 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 		t.Errorf("cluster a has the value %q, want y", got)
 	}
 	w.configure(t, s.provider(`on_unreachable = "error"`, on, on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "cannot look at b")
+	w.fail(t, []string{"plan", "-input=false"}, "cannot read b")
 
 	start(t, env.Cluster(1))
 	if diff := cmp.Diff([]string{"~ b/one"}, w.plannedChanges(t)); diff != "" {

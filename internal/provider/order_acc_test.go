@@ -203,7 +203,7 @@ func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 	w.configure(t, s.provider("", on), with(s.bundle("one", "x"), `depends_on_bundles = [{ name = "twoo" }]`), s.bundle("two", "x"),
 		target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	output := w.run(t, "plan", "-input=false", "-out=saved")
-	expectSays(t, output, "Warning: Target all: bundles that deployments depend on are not there", "a/one: it depends on bundle twoo", "did you mean two?", "another target of the same owner")
+	expectSays(t, output, "Warning: Target all: bundles that deployments depend on are not deployed", "a/one: it depends on bundle twoo", "did you mean two?", "another target of the same owner")
 	output = w.fail(t, []string{"apply", "-input=false", "saved"}, "a/one failed", "it depends on bundle twoo", "did you mean two?")
 	if strings.Contains(output, "cannot plan") || strings.Contains(output, "Nothing was changed") {
 		t.Errorf("the apply fails as a plan:\n%s", output)
