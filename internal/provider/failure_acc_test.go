@@ -26,7 +26,7 @@ func TestAccClusterDownDuringFirstApply(t *testing.T) {
 	w.configure(t, s.provider("", on, on, on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 
 	stop(t, env.Cluster(2))
-	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "c/one", "c/two", "does not answer")
+	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "c/one", "c/two", "does not respond")
 	if count := strings.Count(output, "Error: "); count != 1 {
 		t.Errorf("one cause made %d errors:\n%s", count, output)
 	}
@@ -125,7 +125,7 @@ func TestAccDownClusterTakenOut(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A cluster that does not answer a refresh keeps its deployments.
+// A cluster that does not respond a refresh keeps its deployments.
 func TestAccClusterDownDuringRefresh(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
@@ -139,7 +139,7 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 	}
 	// A change reaches the cluster that answers, and the error names the other.
 	w.configure(t, s.provider("", on, on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not answer")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not respond")
 	if got := s.value(t, 0, "one"); got != "y" {
 		t.Errorf("cluster a has the value %q, want y", got)
 	}

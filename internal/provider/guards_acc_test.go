@@ -137,7 +137,7 @@ func TestAccClusterGoneForGood(t *testing.T) {
 	w.apply(t)
 	stop(t, env.Cluster(1))
 	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not answer", `on_missing = "forget"`)
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not respond", `on_missing = "forget"`)
 	if _, left := w.states(t)["b/one"]; !left {
 		t.Error("b/one was forgotten by accident")
 	}

@@ -35,7 +35,7 @@ func TestFailuresAreGroupedByCause(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		{"upgrading a/one failed", "immutable", "a/one is ErrApplied (release one in namespace ns)", "Next:"},
-		{"2 deployments failed", "b/one, c/one", "does not answer", "connection refused", "b/one is not deployed", "Make the cluster reachable"},
+		{"2 deployments failed", "b/one, c/one", "does not respond", "connection refused", "b/one is not deployed", "Make the cluster reachable"},
 	} {
 		text := messages[i].Summary + "\n" + messages[i].Detail
 		for _, part := range want {

@@ -105,7 +105,7 @@ func TestMessages(t *testing.T) {
 			got: report.Exceeded("all", &deploy.EmptyError{Before: 3}, 3),
 			want: []report.Message{{
 				Attribute: []any{"targets"}, Summary: "Target all: all deployments would be removed",
-				Detail: "No cluster is matched or there are no bundles, so all 3 deployments would be removed. If you intend this, set allow_empty = true.",
+				Detail: "No cluster matches or there are no bundles, so all 3 deployments would be removed. If you intend this, set allow_empty = true.",
 			}},
 		},
 		"too many removals": {
@@ -197,8 +197,8 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"not compared": {
-			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not answer", "a/web")}),
-			want: []report.Message{{Severity: report.Warning, Summary: "Target all: changes in rendered objects", Detail: "Not compared: a/web: it does not answer."}},
+			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not respond", "a/web")}),
+			want: []report.Message{{Severity: report.Warning, Summary: "Target all: changes in rendered objects", Detail: "Not compared: a/web: it does not respond."}},
 		},
 		"no definitions": {got: report.Definitions("all", deploy.DefinitionReport{})},
 		"replaced": {
