@@ -108,7 +108,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	runs := e.clusterRuns(request, results)
 	var looking, removing sync.WaitGroup
 	for _, v := range runs {
-		looking.Go(status.RecoveringTo(v.unseen, "looking at the cluster", func() { v.look(ctx) }))
+		looking.Go(status.RecoveringTo(v.unseen, "reading the cluster", func() { v.look(ctx) }))
 	}
 	if request.Create && !request.Settings.TakeOwnership {
 		looking.Wait()
@@ -127,8 +127,8 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 				v.removeAll(ctx)
 			})()
 			// What was written stays as the write left it.
-			notInspected := func(err error) { results.failed(Key{Cluster: v.name}, "looking at the objects", err, nil) }
-			status.RecoveringTo(notInspected, "looking at the objects", func() { v.inspect(ctx) })()
+			notInspected := func(err error) { results.failed(Key{Cluster: v.name}, "reading the objects", err, nil) }
+			status.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
 		})
 	}
 	conduct(ctx, request, runs)

@@ -228,7 +228,7 @@ func TestApplyMoves(t *testing.T) {
 		},
 		"the old one cannot be removed": {
 			to: renamed, arrange: failAt(broken, "uninstall ns/web"),
-			did: []string{"install ns/site", "uninstall ns/web"}, fails: []string{"c1/web removing the release it moved from"},
+			did: []string{"install ns/site", "uninstall ns/web"}, fails: []string{"c1/web removing the former release"},
 			want: half, held: "ns/site",
 		},
 		"another instance has taken the old one": {
@@ -345,8 +345,8 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 		fails  []string
 		want   *deploy.Record
 	}{
-		"does not answer": {
-			breaks: "look", fails: []string{"bad/gone looking at the cluster before removing", "bad/web looking at the cluster before deploying"},
+		"does not respond": {
+			breaks: "look", fails: []string{"bad/gone reading the cluster before removing", "bad/web reading the cluster before deploying"},
 			want: new(recordOf(deployment("bad", "web", "v1-old"))),
 		},
 		"stops answering": {
@@ -354,7 +354,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 			want: &deploy.Record{Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: "v1-old", State: status.ErrApplied, Counts: status.Counts{Unknown: 2}},
 		},
 		"answers no question": {
-			breaks: "", fails: []string{"bad/gone looking at the cluster before removing", "bad/web looking at the cluster before deploying"},
+			breaks: "", fails: []string{"bad/gone reading the cluster before removing", "bad/web reading the cluster before deploying"},
 			want: new(recordOf(deployment("bad", "web", "v1-old"))),
 		},
 	}

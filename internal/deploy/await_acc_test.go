@@ -22,7 +22,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// A cluster that does not answer when a release is to be waited for is asked again, and
+// A cluster that does not respond when a release is to be waited for is asked again, and
 // what is missing can come back.
 func TestAccAwaitThroughAnOutage(t *testing.T) {
 	t.Parallel()

@@ -33,15 +33,15 @@ func TestGroupByCause(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"the cluster does not answer (connection refused)": {"a/web", "b/web"},
+		"the cluster does not respond (connection refused)": {"a/web", "b/web"},
 		"a hook failed": {"a/db"},
-		"the cluster refuses the request (forbidden)":                      {"c/web", "d/web"},
-		"the cluster cannot carry the request out now (too many requests)": {"e/web"},
+		"the cluster denies the request (forbidden)":                     {"c/web", "d/web"},
+		"the cluster cannot process the request now (too many requests)": {"e/web"},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("deployments by cause (-want +got):\n%s", diff)
 	}
-	if order[0] != "the cluster does not answer (connection refused)" || order[1] != "a hook failed" {
+	if order[0] != "the cluster does not respond (connection refused)" || order[1] != "a hook failed" {
 		t.Errorf("causes are not in the order of their first failures: %q", order)
 	}
 }

@@ -26,7 +26,7 @@ type clusterRemoval struct {
 // removeAll removes in reverse: a bundle goes after those that depend on it.
 func (r *clusterRun) removeAll(ctx context.Context) {
 	if r.seen.err != nil {
-		r.results.allUntouched(r.remove, "looking at the cluster before removing", r.seen.err)
+		r.results.allUntouched(r.remove, "reading the cluster before removing", r.seen.err)
 		return
 	}
 	bundles, c := make([]string, len(r.remove)), &clusterRemoval{run: r, ended: map[string]chan struct{}{}}

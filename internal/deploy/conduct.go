@@ -44,7 +44,7 @@ func conduct(ctx context.Context, request Request, runs map[string]*clusterRun) 
 	// Plans with steps that wait for each other are refused, so this finds none.
 	for i, step := range steps {
 		if step.Change && !c.begun[i] {
-			c.hold(ctx, i, errors.New("nothing that it waits for goes on"))
+			c.hold(ctx, i, errors.New("no deployment that it waits for continues"))
 		}
 	}
 	c.running.Wait()
@@ -92,7 +92,7 @@ func (c *conductor) hold(ctx context.Context, i int, err error) {
 		<-v.looked
 		switch {
 		case v.seen.err != nil:
-			v.results.untouched(KeyOf(step.Deployment), "looking at the cluster before deploying", v.seen.err)
+			v.results.untouched(KeyOf(step.Deployment), "reading the cluster before deploying", v.seen.err)
 		case ctx.Err() != nil:
 			v.results.untouched(KeyOf(step.Deployment), "deploying", fmt.Errorf("not started: %w", ctx.Err()))
 		default:
@@ -131,7 +131,7 @@ func (c *conductor) carryOut(ctx context.Context, i int) status.State {
 	}
 	defer v.writes.Done()
 	if v.seen.err != nil {
-		v.results.untouched(KeyOf(d), "looking at the cluster before deploying", v.seen.err)
+		v.results.untouched(KeyOf(d), "reading the cluster before deploying", v.seen.err)
 		return status.WaitApplied
 	}
 	for _, needed := range c.order.Outside(i) {

@@ -39,12 +39,12 @@ func (w *deploymentWrite) do(ctx context.Context) *Record {
 	defer slot.Pause()
 
 	if err := w.pin(ctx); err != nil {
-		return w.untouched("reading the objects that values come from", err)
+		return w.untouched("reading the objects in helm.valuesFrom", err)
 	}
 	known := w.run.known().find(w.d.Namespace, w.d.Release)
 	if observed == nil && known != nil {
 		if err := confirmGone(ctx, w.run.seen.cluster, *known); err != nil {
-			return w.untouched("looking for the release", err)
+			return w.untouched("looking up the release", err)
 		}
 	}
 	options := w.options(known, slot)
@@ -127,7 +127,7 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 	w.run.results.wrote(w.key, sighted{observed: written.Observed, stores: action.Writes()})
 	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
 		record.State = status.ErrApplied
-		w.run.results.failed(w.key, "removing the release it moved from", err, &record)
+		w.run.results.failed(w.key, "removing the former release", err, &record)
 		return nil
 	}
 	w.run.results.succeeded(w.key, record)

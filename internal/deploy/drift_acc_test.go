@@ -66,7 +66,7 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	observed := engine.Observe(t.Context(), holder(), deploy.DriftLive, outcome.Records)
-	if diff := cmp.Diff([]string{"c1/r07 looking at the objects"}, failed(observed.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{"c1/r07 reading the objects"}, failed(observed.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	want := map[string]string{"r03": "ConfigMap drift-of-many/r03 differs at data.key", "r05": "ConfigMap drift-of-many/r05-listed is missing"}

@@ -45,7 +45,7 @@ func (g guarded) HasRecord(ctx context.Context, namespace, name string, revision
 }
 
 func (g guarded) Inspect(ctx context.Context, releases []release.Inspection) (findings []release.Finding, err error) {
-	defer status.Recover("looking at the objects", &err)
+	defer status.Recover("reading the objects", &err)
 	return g.next.Inspect(ctx, releases)
 }
 
@@ -55,17 +55,17 @@ func (g guarded) Await(ctx context.Context, of release.Inspection) (finding rele
 }
 
 func (g guarded) Versions(ctx context.Context, references []target.Reference) (versions map[target.Reference]string, err error) {
-	defer status.Recover("reading the objects that values come from", &err)
+	defer status.Recover("reading the objects in helm.valuesFrom", &err)
 	return g.next.Versions(ctx, references)
 }
 
 func (g guarded) Capabilities(ctx context.Context) (found target.Capabilities, err error) {
-	defer status.Recover("reading what the cluster can do", &err)
+	defer status.Recover("reading the capabilities of the cluster", &err)
 	return g.next.Capabilities(ctx)
 }
 
 func (g guarded) Maker(ctx context.Context, observed release.Observed) (maker release.Maker, err error) {
-	defer status.Recover(to("reading who made", observed.Namespace, observed.Release), &err)
+	defer status.Recover(to("reading the creator of", observed.Namespace, observed.Release), &err)
 	return g.next.Maker(ctx, observed)
 }
 

@@ -23,7 +23,7 @@ func ParseImportID(id string) (name string, clusters []string, err error) {
 		clusters = strings.Split(list, ",")
 	}
 	if name == "" || slices.Contains(clusters, "") {
-		return "", nil, errors.New("an import id is the name of a target, or that and clusters, such as prod/eu-1,eu-2")
+		return "", nil, errors.New("an import id is the name of a target, optionally followed by clusters, such as prod/eu-1,eu-2")
 	}
 	return name, clusters, nil
 }
@@ -51,7 +51,7 @@ type Imported struct {
 // Import reads the releases of a target on clusters, on at most parallelism at once.
 func Import(ctx context.Context, owner, name string, clusters []string, parallelism int, connect func(cluster string) (RecordLister, error)) *Imported {
 	found := &Imported{uids: map[string]string{}, Records: map[Key]Record{}, marks: map[Key]release.Mark{}}
-	const doing = "looking at the cluster"
+	const doing = "reading the cluster"
 	var reading errgroup.Group
 	reading.SetLimit(max(1, parallelism))
 	for _, cluster := range clusters {

@@ -49,10 +49,10 @@ func TestObserveLive(t *testing.T) {
 		"put right by hand":  {prior: as(status.Modified, differs, drifted), finds: release.Finding{Ready: 2}, want: as(status.Ready, "", ready)},
 		"no longer ready":    {finds: release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}, want: as(status.NotReady, "not ready: it is slow", status.Counts{Ready: 1, NotReady: 1})},
 		"failed and missing": {there: with(release.StatusFailed), finds: release.Finding{Ready: 1, Missing: []string{"a"}}, want: as(status.ErrApplied, "the last operation failed", status.Counts{Ready: 1, Missing: 1})},
-		"cannot be asked":    {finds: failedInspection, want: as(status.Ready, "", ready), fails: []string{"c1/web looking at the objects"}},
+		"cannot be asked":    {finds: failedInspection, want: as(status.Ready, "", ready), fails: []string{"c1/web reading the objects"}},
 		"cannot be asked whether it is still modified": {
 			prior: as(status.Modified, differs, drifted), finds: failedInspection,
-			want: as(status.Modified, differs, drifted), fails: []string{"c1/web looking at the objects"},
+			want: as(status.Modified, differs, drifted), fails: []string{"c1/web reading the objects"},
 		},
 		"a kind is refused": {finds: refused, want: as(status.Ready, "", status.Counts{Ready: 1, Unknown: 1})},
 		"a kind is refused, of what was not ready": {
@@ -62,7 +62,7 @@ func TestObserveLive(t *testing.T) {
 		"taken over": {
 			there: func(o *release.Observed) { o.Mark.Instance = "successor" }, blind: true,
 			want: func() *deploy.Record {
-				record := as(status.Modified, "the release belongs to somebody else", status.Counts{Unknown: 2})
+				record := as(status.Modified, "the release has another owner", status.Counts{Unknown: 2})
 				record.Digest = ""
 				return record
 			}(),

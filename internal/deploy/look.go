@@ -16,7 +16,7 @@ func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) 
 	defer giveUp()
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		_ = status.Recovering("reading what the cluster can do", func() error {
+		_ = status.Recovering("reading the capabilities of the cluster", func() error {
 			_, err := cluster.Capabilities(aside)
 			return err
 		})()

@@ -66,7 +66,7 @@ func TestLookAhead(t *testing.T) {
 	}
 }
 
-// A cluster that does not answer is not waited for twice.
+// A cluster that does not respond is not waited for twice.
 func TestFailedLookGivesUpWhatIsBesideIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

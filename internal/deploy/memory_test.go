@@ -389,7 +389,7 @@ func (m *memory) held() map[string]string {
 	return maps.Clone(m.objects)
 }
 
-// unreachable is how a cluster fails that does not answer.
+// unreachable is how a cluster fails that does not respond.
 func unreachable(name string) error {
 	return &status.UnreachableError{Cluster: name, Err: errors.New("connection refused")}
 }

@@ -119,7 +119,7 @@ func untaken(left map[string]string) error {
 	for _, object := range slices.Sorted(maps.Keys(left)) {
 		parts = append(parts, fmt.Sprintf("%s moves to bundle %s", object, left[object]))
 	}
-	return &rollout.HeldError{Reason: "its objects are not taken over yet: " + strings.Join(parts, ", ")}
+	return &rollout.HeldError{Reason: "other bundles have not adopted its objects yet: " + strings.Join(parts, ", ")}
 }
 
 // settleMoves notes which objects of written deployments wait to be taken over. It runs after

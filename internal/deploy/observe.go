@@ -44,8 +44,8 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
 		looking.Go(status.RecoveringTo(func(err error) {
-			found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
-		}, "looking at the cluster", func() { e.observeCluster(ctx, name, keys, holder, drift, found) }))
+			found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
+		}, "reading the cluster", func() { e.observeCluster(ctx, name, keys, holder, drift, found) }))
 	}
 	looking.Wait()
 	orphaned, conclusive := orphans(records, found.observation.UIDs, found.unstored)
@@ -60,12 +60,12 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, drift Drift, found *sightings) {
 	cluster, snapshot, err := e.look(ctx, name)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
+		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
 	keys, err = found.sameCluster(keys, snapshot)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err}, keys...)
+		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
 	found.answered(name, snapshot.UID, holder.unstored(found.stored, snapshot))
@@ -202,7 +202,7 @@ func (s *sightings) unjudged(key Key, err error, drift Drift) {
 	if denied := new(status.DeniedError); drift != DriftLive && errors.As(err, &denied) {
 		return
 	}
-	s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking at the objects", Err: err})
+	s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
 }
 
 // unseen keeps what was known before.
@@ -255,7 +255,7 @@ func ask[T any](clusters []string, one func(name string) (T, error)) map[string]
 	for _, name := range clusters {
 		asking.Go(func() {
 			var answer T
-			if err := status.Recovering("asking the cluster", func() (err error) {
+			if err := status.Recovering("reading the cluster", func() (err error) {
 				answer, err = one(name)
 				return err
 			})(); err != nil {

@@ -52,15 +52,15 @@ func TestObserveReleases(t *testing.T) {
 		"failed on the cluster": {prior: as(status.Ready, ""), change: with(release.StatusFailed), want: new(as(status.ErrApplied, "the last operation failed"))},
 		"an operation was cut short": {
 			prior: as(status.Ready, ""), change: with(release.StatusPendingUpgrade),
-			want: new(as(status.WaitApplied, "the last operation was cut short: pending-upgrade")),
+			want: new(as(status.WaitApplied, "the last operation was interrupted: pending-upgrade")),
 		},
 		"upgraded by plain Helm": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Revision++ },
-			want: new(upgraded(*undigested("the newest revision was made by another tool"))),
+			want: new(upgraded(*undigested("the newest revision was created by another tool"))),
 		},
 		"taken by another instance": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Instance = "successor" },
-			want: undigested("the release belongs to somebody else"),
+			want: undigested("the release has another owner"),
 		},
 		"written by this instance with another digest": {
 			prior: as(status.Ready, ""), change: func(o *release.Observed) { o.Mark.Digest = "v1-b" },
@@ -72,15 +72,15 @@ func TestObserveReleases(t *testing.T) {
 			want: new(as(status.NotReady, "not ready: it is image not found")), did: []string{"inspect ns/web"},
 		},
 		"modified no longer": {
-			prior: *undigested("the newest revision was made by another tool"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"},
+			prior: *undigested("the newest revision was created by another tool"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"},
 		},
 		"the operation came to its end": {
-			prior: as(status.WaitApplied, "the last operation was cut short: pending-upgrade"), want: new(as(status.Ready, "")),
+			prior: as(status.WaitApplied, "the last operation was interrupted: pending-upgrade"), want: new(as(status.Ready, "")),
 			did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: no answer": {
 			prior: as(status.NotReady, "0 of 1"), arrange: failAt(unreachable("c1"), "inspect ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web reading the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: refused": {
 			prior: as(status.NotReady, "0 of 1"), arrange: failAt(denied, "inspect ns/web"),
@@ -88,11 +88,11 @@ func TestObserveReleases(t *testing.T) {
 		},
 		"objects cannot be asked: out of time": {
 			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.DeadlineExceeded, "inspect ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web reading the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: cancelled": {
 			prior: as(status.NotReady, "0 of 1"), arrange: failAt(context.Canceled, "inspect ns/web"),
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web reading the objects"}, did: []string{"inspect ns/web"},
 		},
 		"objects cannot be asked: panic": {
 			prior: as(status.NotReady, "0 of 1"),
@@ -104,15 +104,15 @@ func TestObserveReleases(t *testing.T) {
 					return nil
 				}
 			},
-			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web looking at the objects"}, did: []string{"inspect ns/web"},
+			want: new(as(status.NotReady, "0 of 1")), fails: []string{"c1/web reading the objects"}, did: []string{"inspect ns/web"},
 		},
-		"the cluster does not answer": {
+		"the cluster does not respond": {
 			prior: as(status.Ready, ""), gone: true, arrange: failAt(unreachable("c1"), "look"),
-			want: new(as(status.Ready, "")), fails: []string{"c1 looking at the cluster"},
+			want: new(as(status.Ready, "")), fails: []string{"c1 reading the cluster"},
 		},
 		"the cluster refuses": {
 			prior: as(status.Ready, ""), gone: true, arrange: failAt(denied, "look"),
-			want: new(as(status.Ready, "")), fails: []string{"c1 looking at the cluster"},
+			want: new(as(status.Ready, "")), fails: []string{"c1 reading the cluster"},
 		},
 	}
 	for name, test := range tests {
@@ -150,7 +150,7 @@ func TestObserveReleases(t *testing.T) {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
 			uids := map[string]string{"c1": "uid-c1", "c2": "uid-c2"}
-			if len(test.fails) > 0 && test.fails[0] == "c1 looking at the cluster" {
+			if len(test.fails) > 0 && test.fails[0] == "c1 reading the cluster" {
 				delete(uids, "c1")
 			}
 			if diff := cmp.Diff(uids, got.UIDs); diff != "" {

@@ -77,11 +77,11 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 			reasons: map[string]string{"a/operator": "quota exceeded", "a/web": "it is held: it depends on bundle operator, which is ErrApplied"},
 			states:  map[string]status.State{"crds": status.Ready, "operator": status.ErrApplied, "other": status.Ready},
 		},
-		"the cluster does not answer": {
+		"the cluster does not respond": {
 			arrange: failAt(unreachable("a"), "look"),
 			reasons: map[string]string{
-				"a/crds": "cluster a does not answer: connection refused", "a/operator": "cluster a does not answer: connection refused",
-				"a/other": "cluster a does not answer: connection refused", "a/web": "cluster a does not answer: connection refused",
+				"a/crds": "cluster a does not respond: connection refused", "a/operator": "cluster a does not respond: connection refused",
+				"a/other": "cluster a does not respond: connection refused", "a/web": "cluster a does not respond: connection refused",
 			},
 		},
 	}
@@ -205,7 +205,7 @@ func TestDependenciesOfAnotherTarget(t *testing.T) {
 		change(&observed)
 		return &observed
 	}
-	const missing = "it depends on bundle db, which the cluster neither gets from this target nor has as a release of the same owner"
+	const missing = "it depends on bundle db: this target does not deploy it to the cluster, and no release of the same owner exists there"
 	tests := map[string]struct {
 		there    *release.Observed
 		notReady bool
@@ -307,15 +307,15 @@ func TestRemovalInReverse(t *testing.T) {
 }
 
 // A canary that fails holds the rest, which keeps its records, and the next apply goes
-// on. A cluster that does not answer is as bad as one that fails.
+// on. A cluster that does not respond is as bad as one that fails.
 func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
 	one := &fleetyaml.Count{Number: 1}
 	strategy := fleetyaml.RolloutStrategy{MaxUnavailable: one, Partitions: []fleetyaml.Partition{{Name: "canary"}, {Name: "rest"}}}
 	tests := map[string]func(*memory){
-		"fails":           func(m *memory) { m.broken["ns/web"] = errors.New("quota exceeded") },
-		"does not answer": failAt(unreachable("c"), "look"),
+		"fails":            func(m *memory) { m.broken["ns/web"] = errors.New("quota exceeded") },
+		"does not respond": failAt(unreachable("c"), "look"),
 	}
 	for name, arrange := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -416,7 +416,7 @@ func TestRolloutWaitsForReadiness(t *testing.T) {
 		}
 		outcome := clusters.engine().Apply(t.Context(), asked)
 		want := map[string]string{
-			"b/web": "it is held: in partition 1 of the rollout of bundle web, cluster a is not ready or not as wanted, and at most 0 may be",
+			"b/web": "it is held: in partition 1 of the rollout of bundle web, cluster a is not ready or not up to date, and at most 0 may be",
 		}
 		if diff := cmp.Diff(want, because(outcome.Failures)); diff != "" {
 			t.Errorf("held (-want +got):\n%s", diff)

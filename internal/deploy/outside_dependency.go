@@ -68,7 +68,7 @@ func (o outsideDependency) stateOf(ctx context.Context, observed release.Observe
 		state, _, err = stateWhenReady(ctx, o.run.seen.cluster, observation, rules, o.timeout)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking at bundle %s, which it depends on: %w", o.needed.Bundle, err)
+		return "", fmt.Errorf("reading bundle %s, which it depends on: %w", o.needed.Bundle, err)
 	}
 	return state, nil
 }

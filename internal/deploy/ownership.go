@@ -56,9 +56,9 @@ type OtherClusterError struct {
 
 func (e *OtherClusterError) Error() string {
 	if e.Got == "" {
-		return fmt.Sprintf("the cluster does not show the UID of its namespace kube-system, which has to be %s", e.Want)
+		return fmt.Sprintf("the cluster does not return the UID of its namespace kube-system, which has to be %s", e.Want)
 	}
-	return fmt.Sprintf("the connection leads to another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
+	return fmt.Sprintf("the connection reaches another cluster: the UID of its namespace kube-system is %s, and has to be %s", e.Got, e.Want)
 }
 
 // checkIdentity refuses a cluster that is not the one that was planned for.

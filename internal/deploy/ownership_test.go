@@ -100,7 +100,7 @@ func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 	}{
 		"the same":      {uids: map[string]string{"c1": "uid-c1"}},
 		"not known yet": {},
-		"another":       {uids: map[string]string{"c1": "uid-of-another"}, want: []string{"c1/old looking at the cluster before removing", "c1/web looking at the cluster before deploying"}},
+		"another":       {uids: map[string]string{"c1": "uid-of-another"}, want: []string{"c1/old reading the cluster before removing", "c1/web reading the cluster before deploying"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	asked.Write, asked.Remove = []target.Deployment{deployment("a", "web", "v1-b")}, []deploy.Key{key("b", "web")}
 	asked.UIDs = map[string]string{"a": "uid-a", "b": "uid-b"}
 	outcome := clusters.engine().Apply(t.Context(), asked)
-	if diff := cmp.Diff([]string{"a/web looking at the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{"a/web reading the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	if _, left := clusters["b"].releases["ns/web"]; left {
@@ -373,7 +373,7 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 		"known under another name of the cluster": {
 			arrange: func(f fleet) { f["b"] = f["a"] }, prior: map[deploy.Key]deploy.Record{key("b", "lost"): recordOf(lost)},
 		},
-		"while another cluster does not answer": {
+		"while another cluster does not respond": {
 			arrange: func(f fleet) {
 				f["b"] = newMemory("b")
 				f["b"].before = func(context.Context, string) error { return unreachable("b") }
@@ -425,7 +425,7 @@ func TestObserveVerifiesRecords(t *testing.T) {
 	after := killed
 	after.Digest = "v1-a"
 	forged := recordOf(web)
-	forged.State, forged.Digest, forged.Message = status.Modified, "", "the release record was changed, its hooks will not be run"
+	forged.State, forged.Digest, forged.Message = status.Modified, "", "the release record was changed, so its hooks will not run"
 	tests := map[string]struct {
 		prior     deploy.Record
 		content   string
@@ -438,7 +438,7 @@ func TestObserveVerifiesRecords(t *testing.T) {
 		"of a killed apply":     {prior: killed, content: contentOf("v1-a"), want: []deploy.Record{after}},
 		"changed":               {prior: recordOf(web), content: "something else", want: []deploy.Record{forged}},
 		"on another cluster of this name": {
-			prior: elsewhere, content: contentOf("v1-a"), want: []deploy.Record{elsewhere}, fails: []string{"c1 looking at the cluster"},
+			prior: elsewhere, content: contentOf("v1-a"), want: []deploy.Record{elsewhere}, fails: []string{"c1 reading the cluster"},
 		},
 		"on another cluster, as configured": {prior: elsewhere, content: contentOf("v1-a"), confirmed: true},
 	}

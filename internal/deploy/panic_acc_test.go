@@ -145,7 +145,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	if diff := cmp.Diff(waiting, observed.Records[key("c2", "waiting")]); diff != "" {
 		t.Errorf("the record of what could not be looked at (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"c2/waiting looking at the objects"}, failed(observed.Failures)); diff != "" {
+	if diff := cmp.Diff([]string{"c2/waiting reading the objects"}, failed(observed.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }

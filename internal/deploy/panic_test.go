@@ -122,14 +122,14 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 			outcome := engine.Apply(t.Context(), asked)
 			observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, prior)
 
-			if diff := cmp.Diff([]string{"c2/web looking at the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
+			if diff := cmp.Diff([]string{"c2/web reading the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 			want := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(deployment("c1", "web", "v1-new")), key("c2", "web"): recordOf(web)}
 			if diff := cmp.Diff(want, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"c2 looking at the cluster"}, failed(observed.Failures)); diff != "" {
+			if diff := cmp.Diff([]string{"c2 reading the cluster"}, failed(observed.Failures)); diff != "" {
 				t.Errorf("failures of Observe (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(prior, observed.Records); diff != "" {
@@ -193,15 +193,15 @@ func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
 		known bool
 		want  []string
 	}{
-		"in a refresh": {known: true, want: []string{"c1 looking at the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+		"in a refresh": {known: true, want: []string{"c1 reading the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
 			found := e.Observe(ctx, holder(), deploy.DriftLive, prior)
 			return found.Failures, found.Records
 		}},
-		"in the data source": {want: []string{"c1 looking at the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+		"in the data source": {want: []string{"c1 reading the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
 			found := e.Survey(ctx, owner, wanted)
 			return found.Failures, found.Records
 		}},
-		"after an apply": {known: true, want: []string{"c1 looking at the objects"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
+		"after an apply": {known: true, want: []string{"c1 reading the objects"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
 			outcome := e.Apply(ctx, asked)
 			return outcome.Failures, outcome.Records
 		}},

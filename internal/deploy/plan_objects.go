@@ -77,9 +77,9 @@ func unknownBecause(rendering release.Rendering, needed string) string {
 	case !rendering.AsksCluster:
 		return rendering.Irreproducible
 	case needed != "":
-		return rendering.Irreproducible + ", and bundle " + needed + ", which it depends on, can change what the cluster can do"
+		return rendering.Irreproducible + ", and bundle " + needed + ", which it depends on, can change the capabilities of the cluster"
 	}
-	return rendering.Irreproducible + ", and what the cluster can do was not noted yet"
+	return rendering.Irreproducible + ", and the capabilities of the cluster have not been read yet"
 }
 
 // UnpinAfterKinds releases deployments to be written from what their clusters could do before,

@@ -269,7 +269,7 @@ func TestRemovalLimit(t *testing.T) {
 	}{
 		"no limit":                     {removals: 3, before: 3, wanted: 1},
 		"nothing before":               {},
-		"nothing would be left":        {removals: 3, before: 3, want: "no cluster is matched or there are no bundles, so all 3 deployments would be removed"},
+		"nothing would be left":        {removals: 3, before: 3, want: "no cluster matches or there are no bundles, so all 3 deployments would be removed"},
 		"nothing would be left, meant": {limit: deploy.RemovalLimit{AllowEmpty: true}, removals: 3, before: 3},
 		"a number":                     {limit: deploy.RemovalLimit{Max: "2"}, removals: 2, before: 3, wanted: 1},
 		"more than a number":           {limit: deploy.RemovalLimit{Max: "1"}, removals: 2, before: 3, wanted: 1, want: `2 deployments would be removed, and "1" allows 1 of 3`},

@@ -89,7 +89,7 @@ func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior
 	var reading sync.WaitGroup
 	slots := semaphore.NewWeighted(int64(max(1, p.Parallelism)))
 	for cluster := range clusters {
-		reading.Go(status.RecoveringTo(func(error) {}, "looking at the cluster", func() {
+		reading.Go(status.RecoveringTo(func(error) {}, "reading the cluster", func() {
 			if slots.Acquire(ctx, 1) != nil {
 				return
 			}
@@ -109,7 +109,7 @@ func onEach[T any](p *Preview, of map[string]T, do func(cluster string, of T), b
 	reading.SetLimit(max(1, p.Parallelism))
 	for cluster, each := range of {
 		reading.Go(func() error {
-			if err := status.Recovering("looking at the cluster", func() error {
+			if err := status.Recovering("reading the cluster", func() error {
 				do(cluster, each)
 				return nil
 			})(); err != nil && broken != nil {

@@ -139,7 +139,7 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 func (c *diffPreview) withoutRelease(change comparedChange) {
 	switch {
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"the cluster does not have it any more"}}, nil, nil)
+		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"it no longer exists on the cluster"}}, nil, nil)
 	case change.isNotRendered():
 		c.notCompared(change, change.rendering.Irreproducible)
 	default:
@@ -156,7 +156,7 @@ func (c *diffPreview) withoutCluster(change comparedChange, err error) {
 	case change.wanted != nil && !had && !change.isNotRendered():
 		c.withoutRelease(change)
 	case change.wanted == nil && len(prior.Objects) > 0:
-		c.addAlterations(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"as the state knows it: " + cause}}, removedObjects(prior.Objects))
+		c.addAlterations(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"as recorded in the state: " + cause}}, removedObjects(prior.Objects))
 	default:
 		c.notCompared(change, cause)
 	}
@@ -180,7 +180,7 @@ func (c *diffPreview) compare(change comparedChange, observed release.Observed, 
 	case change.isNotRendered():
 		c.notCompared(change, change.rendering.Irreproducible)
 	case c.isRefused(change, observed):
-		c.notCompared(change, "the release belongs to somebody else")
+		c.notCompared(change, "the release has another owner")
 	default:
 		preview := diff.Preview{Fate: diff.Changes, Remarks: change.remarks()}
 		addReservations(&preview, *change.wanted, observed, c.holder.ownership(observed, c.prior[change.key].Known))
@@ -196,7 +196,7 @@ func (c *diffPreview) removalRemarks(change comparedChange, observed release.Obs
 		return []string{"it is not removed: " + err.Error()}
 	}
 	if c.holder.ownership(observed, known) != release.Self {
-		return []string{"it is not removed: " + cmp.Or(observed.Mark.Holder(), "somebody else") + " has taken it over"}
+		return []string{"it is not removed: " + cmp.Or(observed.Mark.Holder(), "another owner") + " has taken it over"}
 	}
 	if known.Terms.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
@@ -225,13 +225,13 @@ func addReservations(preview *diff.Preview, wanted target.Deployment, observed r
 	case !ownership.IsByTarget():
 		// What made it may have had values that nobody here knows.
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: somebody else has made the release")
+		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: another owner created the release")
 	case !observed.Mark.Terms.OwnValues:
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: they were made with values from the cluster, write-only values or encrypted files")
+		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: they were rendered with values from the cluster, write-only values or encrypted files")
 	case wanted.Bundle.HasSecrets():
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "what stands in its objects is not shown: files of the bundle are encrypted")
+		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: files of the bundle are encrypted")
 	}
 }
 
@@ -278,10 +278,10 @@ func moveRemarks(key Key, moves map[string]release.Moves) []string {
 	var remarks []string
 	leaving := moves[key.Cluster].Leaving
 	for _, object := range slices.Sorted(maps.Keys(leaving[key.Bundle])) {
-		remarks = append(remarks, fmt.Sprintf("%s is not deleted: bundle %s takes it over", object, leaving[key.Bundle][object]))
+		remarks = append(remarks, fmt.Sprintf("%s is not deleted: bundle %s adopts it", object, leaving[key.Bundle][object]))
 	}
 	for _, object := range slices.Sorted(maps.Keys(moves[key.Cluster].Arriving[key.Bundle])) {
-		remarks = append(remarks, object+" is not made anew: it is taken over from another bundle")
+		remarks = append(remarks, object+" is not created again: it is adopted from another bundle")
 	}
 	return remarks
 }

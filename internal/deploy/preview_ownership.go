@@ -176,11 +176,11 @@ func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d 
 		if !o.take && own.Instance == "" {
 			return false // See existing.
 		}
-		holder = "another " + holder + ", which this state does not know"
+		holder = "another " + holder + ", which is not in this state"
 	case release.Unmarked, release.OtherTool:
 		maker, failed := cluster.Maker(ctx, observed)
 		if failed != nil {
-			maker.Name = "somebody unknown"
+			maker.Name = "an unknown owner"
 		}
 		holder, fromFleet = maker.Name, maker.Fleet
 	case release.OtherOwner:
@@ -199,7 +199,7 @@ func outcomeOf(action release.Action) string {
 	case release.Upgrade:
 		return "gets a new revision"
 	case release.Recover:
-		return "gets a new revision, after an operation that was cut short"
+		return "gets a new revision, after an interrupted operation"
 	case release.Keep, release.Adopt:
 		return "stays as it is"
 	case release.Install, release.Uninstall:

@@ -12,7 +12,7 @@ import (
 )
 
 // errOtherObjects is for a rendering that differs from the one of the plan.
-var errOtherObjects = errors.New("the chart rendered other objects than the plan showed")
+var errOtherObjects = errors.New("the chart rendered objects that differ from the plan")
 
 // RemovalLimit is how many deployments a change may remove.
 type RemovalLimit struct {
@@ -27,7 +27,7 @@ type RemovalLimit struct {
 type EmptyError struct{ Before int }
 
 func (e *EmptyError) Error() string {
-	return fmt.Sprintf("no cluster is matched or there are no bundles, so all %d deployments would be removed", e.Before)
+	return fmt.Sprintf("no cluster matches or there are no bundles, so all %d deployments would be removed", e.Before)
 }
 
 // TooManyRemovalsError reports a change that removes more deployments than it may.

@@ -14,8 +14,8 @@ import (
 func TestUnreachableNamesClusters(t *testing.T) {
 	t.Parallel()
 	found := deploy.Observation{Failures: []deploy.Failure{
-		{Cluster: "a", Doing: "looking at the cluster", Err: errors.New("no answer")},
-		{Cluster: "b", Bundle: "web", Doing: "looking at the objects", Err: errors.New("forbidden")},
+		{Cluster: "a", Doing: "reading the cluster", Err: errors.New("no answer")},
+		{Cluster: "b", Bundle: "web", Doing: "reading the objects", Err: errors.New("forbidden")},
 	}}
 	clusters, deployments := found.Unseen()
 	if diff := cmp.Diff([]string{"a"}, clusters); diff != "" {

@@ -79,7 +79,7 @@ func (r *results) leftTo(key Key, observed *release.Observed) {
 	if !release.IsThere(observed) {
 		return
 	}
-	holder := cmp.Or(observed.Mark.Holder(), "somebody else (its record carries no mark of this provider)")
+	holder := cmp.Or(observed.Mark.Holder(), "another owner (its record has no mark of this provider)")
 	r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: holder})
 }
 

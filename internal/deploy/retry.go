@@ -66,7 +66,7 @@ func persist(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clus
 // Look reads what is there. A cluster that does not answer at all is not asked
 // again: nothing was begun there.
 func (p persistent) Look(ctx context.Context) (release.Snapshot, error) {
-	return repeat(ctx, p, attempts{limit: patience, doing: "looking at the cluster"}, func() (release.Snapshot, error) {
+	return repeat(ctx, p, attempts{limit: patience, doing: "reading the cluster"}, func() (release.Snapshot, error) {
 		snapshot, err := p.Cluster.Look(ctx)
 		if !isBusy(err) {
 			err = final(err)

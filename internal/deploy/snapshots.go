@@ -68,7 +68,7 @@ func (c *SnapshotCache) join(ctx context.Context, cluster string, ask func(ctx c
 func (c *SnapshotCache) ask(ctx context.Context, cluster string, shared *sharedSnapshot, ask func(ctx context.Context) (release.Snapshot, error)) {
 	defer shared.cancel()
 	var snapshot release.Snapshot
-	err := status.Recovering("looking at the cluster", func() (err error) {
+	err := status.Recovering("reading the cluster", func() (err error) {
 		snapshot, err = ask(ctx)
 		return err
 	})()

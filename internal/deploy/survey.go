@@ -21,7 +21,7 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 	found := newSightings(nil)
 	var looking sync.WaitGroup
 	for name, part := range byCluster {
-		looking.Go(status.RecoveringTo(func(err error) { found.unsurveyed(name, part, err) }, "looking at the cluster", func() {
+		looking.Go(status.RecoveringTo(func(err error) { found.unsurveyed(name, part, err) }, "reading the cluster", func() {
 			e.surveyCluster(ctx, name, owner, part, found)
 		}))
 	}
@@ -33,7 +33,7 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted []target.Deployment, found *sightings) {
 	cluster, snapshot, err := e.look(ctx, name)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "looking at the cluster", Err: err})
+		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err})
 		return
 	}
 	found.answered(name, snapshot.UID, nil)
@@ -69,7 +69,7 @@ func observationBy(ctx context.Context, cluster RecordReader, owner string, d ta
 
 // unsurveyed leaves out the deployments of a cluster.
 func (s *sightings) unsurveyed(cluster string, deployments []target.Deployment, err error) {
-	s.unseen(Failure{Cluster: cluster, Doing: "looking at the cluster", Err: err})
+	s.unseen(Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deployments {
@@ -82,7 +82,7 @@ func (s *sightings) surveyed(key Key, observation status.Observation, finding re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if finding.Err != nil {
-		s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking at the objects", Err: finding.Err})
+		s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: finding.Err})
 		delete(s.observation.Records, key)
 		return
 	}

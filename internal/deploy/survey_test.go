@@ -30,14 +30,14 @@ func TestSurvey(t *testing.T) {
 		"modified":              {finds: modified(), state: status.Modified, message: differs},
 		"not ready":             {finds: unready, state: status.NotReady, message: "not ready: it is slow"},
 		"not there":             {gone: true, state: status.Pending, message: "it is not deployed"},
-		"another digest":        {there: another, finds: modified(), state: status.OutOfSync, message: "something else is deployed than is wanted"},
+		"another digest":        {there: another, finds: modified(), state: status.OutOfSync, message: "the deployed version is not the wanted one"},
 		"another, not ready":    {there: another, finds: unready, state: status.NotReady, message: "not ready: it is slow"},
 		"failed":                {there: with(release.StatusFailed), finds: unready, state: status.ErrApplied, message: "the last operation failed"},
-		"cut short":             {there: with(release.StatusPendingInstall), state: status.WaitApplied, message: "the last operation was cut short: pending-install"},
-		"rolled back":           {there: func(o *release.Observed) { o.Revision++ }, state: status.Modified, message: "the newest revision was made by another tool"},
-		"of somebody else":      {there: func(o *release.Observed) { o.Mark = release.Mark{} }, state: status.Modified, message: "the release belongs to somebody else"},
-		"does not answer":       {arrange: failAt(unreachable("c1"), "look"), fails: []string{"c1 looking at the cluster"}},
-		"objects cannot be had": {arrange: failAt(unreachable("c1"), "inspect ns/web"), fails: []string{"c1/web looking at the objects"}},
+		"cut short":             {there: with(release.StatusPendingInstall), state: status.WaitApplied, message: "the last operation was interrupted: pending-install"},
+		"rolled back":           {there: func(o *release.Observed) { o.Revision++ }, state: status.Modified, message: "the newest revision was created by another tool"},
+		"of somebody else":      {there: func(o *release.Observed) { o.Mark = release.Mark{} }, state: status.Modified, message: "the release has another owner"},
+		"does not respond":      {arrange: failAt(unreachable("c1"), "look"), fails: []string{"c1 reading the cluster"}},
+		"objects cannot be had": {arrange: failAt(unreachable("c1"), "inspect ns/web"), fails: []string{"c1/web reading the objects"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

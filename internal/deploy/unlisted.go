@@ -38,7 +38,7 @@ func (e *Engine) lookForUnlisted(ctx context.Context, cluster RecordReader, keys
 	}
 	slot, err := e.slot(ctx)
 	if err != nil {
-		found.unseen(Failure{Cluster: keys[0].Cluster, Doing: "looking at the cluster", Err: err}, keys...)
+		found.unseen(Failure{Cluster: keys[0].Cluster, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
 	defer slot.Pause()
@@ -47,8 +47,8 @@ func (e *Engine) lookForUnlisted(ctx context.Context, cluster RecordReader, keys
 	for _, key := range keys {
 		asking.Go(func() error {
 			status.RecoveringTo(func(err error) {
-				found.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking for the release", Err: err}, key)
-			}, "looking for the release", func() { found.confirm(ctx, cluster, key) })()
+				found.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
+			}, "looking up the release", func() { found.confirm(ctx, cluster, key) })()
 			return nil
 		})
 	}
@@ -58,7 +58,7 @@ func (e *Engine) lookForUnlisted(ctx context.Context, cluster RecordReader, keys
 // confirm notes a deployment as lost if its release is gone.
 func (s *sightings) confirm(ctx context.Context, cluster RecordReader, key Key) {
 	if err := confirmGone(ctx, cluster, s.prior[key].current()); err != nil {
-		s.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking for the release", Err: err}, key)
+		s.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
 		return
 	}
 	s.lost(key)

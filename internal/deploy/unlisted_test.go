@@ -60,7 +60,7 @@ func TestObserveAsksForWhatAListLacks(t *testing.T) {
 				clusters, prior := test.arrange(web)
 				got := clusters.engine().Observe(t.Context(), holder(), drift, prior)
 
-				want, lost, fails := prior, map[deploy.Key]release.Known{}, []string{"c1/web looking for the release"}
+				want, lost, fails := prior, map[deploy.Key]release.Known{}, []string{"c1/web looking up the release"}
 				if test.counts {
 					want, lost, fails = nil, map[deploy.Key]release.Known{key("c1", "web"): prior[key("c1", "web")].Known}, nil
 				}

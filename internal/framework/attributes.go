@@ -114,7 +114,7 @@ func dataSourceAttribute(name string, attribute resource.Attribute) datasource.A
 		nested.NestedObject.Attributes = DataSource(a.NestedObject.Attributes)
 		return nested
 	}
-	panic(fmt.Sprintf("attribute %s of type %T has no form for data sources", name, attribute))
+	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for data sources", name, attribute))
 }
 
 // Provider turns the attributes of a resource into those of a provider, as DataSource does.
@@ -153,7 +153,7 @@ func providerAttribute(name string, attribute resource.Attribute) provider.Attri
 		nested.NestedObject.Attributes = Provider(a.NestedObject.Attributes)
 		return nested
 	}
-	panic(fmt.Sprintf("attribute %s of type %T has no form for providers", name, attribute))
+	panic(fmt.Sprintf("attribute %s of type %T cannot be converted for providers", name, attribute))
 }
 
 // copied copies the fields that two kinds of attribute have in common. Defaults and plan

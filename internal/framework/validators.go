@@ -127,7 +127,7 @@ type needsFloat64 struct {
 // NeedsFloat64 warns, with the given summary and detail, of a number beside which another
 // attribute is missing.
 func NeedsFloat64(sibling, summary, detail string) validator.Int64 {
-	return needsFloat64{described("has an effect beside " + sibling + " only"), sibling, summary, detail}
+	return needsFloat64{described("has an effect with " + sibling + " only"), sibling, summary, detail}
 }
 
 func (v needsFloat64) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {

@@ -17,7 +17,7 @@ func As(ctx context.Context, value attr.Value, model any) diag.Diagnostics {
 	object, ok := value.(types.Object)
 	if !ok {
 		return diag.Diagnostics{diag.NewErrorDiagnostic("Unexpected value",
-			"This is an error in the provider, please report it: "+value.Type(ctx).String()+" is no object.")}
+			"This is an error in the provider, please report it: "+value.Type(ctx).String()+" is not an object.")}
 	}
 	return object.As(ctx, model, basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true})
 }
@@ -57,14 +57,14 @@ func refuseNulls(value attr.Value, diags *diag.Diagnostics) bool {
 	case types.List:
 		for _, element := range value.Elements() {
 			if element.IsNull() {
-				diags.AddError("Null in a list", "A list of texts holds null. Leave it out, for example with compact().")
+				diags.AddError("Null in a list", "A list of strings contains null. Omit it, for example with compact().")
 				return false
 			}
 		}
 	case types.Map:
 		for key, element := range value.Elements() {
 			if element.IsNull() {
-				diags.AddError("Null in a map", "The value of "+key+" is null. Leave its key out.")
+				diags.AddError("Null in a map", "The value of "+key+" is null. Omit its key.")
 				return false
 			}
 		}

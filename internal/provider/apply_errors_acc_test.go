@@ -25,7 +25,7 @@ func TestAccErrorOfThePlanInsideAnApply(t *testing.T) {
 }
 `, s.namespace)
 	w.configure(t, keyResource, s.provider("", on), s.bundle("base", "x"), base, later, target("", "fleet_bundle.later.bundles"))
-	output := w.fail(t, applying, "Target all: cannot plan a/later", "No deployment of this target was begun")
+	output := w.fail(t, applying, "Target all: cannot plan a/later", "No deployment of this target was started")
 	if strings.Contains(unwrapped(output), "Nothing was changed on any cluster") {
 		t.Errorf("the apply has deployed a bundle, and says:\n%s", output)
 	}

@@ -41,7 +41,7 @@ func TestAccBadInput(t *testing.T) {
 	}{
 		"fleet.yaml that is no YAML": {
 			bundles: repo(commit("no-yaml", map[string]string{"app/fleet.yaml": "name: one\nhelm: [\n", "app/cm.yaml": configMap("one", "y")}), ""),
-			want:    []string{"Cannot make bundles of one", "app/fleet.yaml:"},
+			want:    []string{"Cannot build the bundles of one", "app/fleet.yaml:"},
 		},
 		"unknown key": {
 			bundles: repo(commit("unknown-key", map[string]string{"app/fleet.yaml": "name: one\nhelm:\n  relaseName: x\n", "app/cm.yaml": configMap("one", "y")}), ""),
@@ -49,16 +49,16 @@ func TestAccBadInput(t *testing.T) {
 		},
 		"a path that matches nothing": {
 			bundles: repo(good, `paths = ["nowhere/*"]`),
-			want:    []string{"Cannot make bundles of one", "nowhere/*"},
+			want:    []string{"Cannot build the bundles of one", "nowhere/*"},
 		},
 		"a repository that does not exist": {
 			bundles: repo(git.URL("missing"), ""),
-			want:    []string{"Cannot make bundles of one", git.URL("missing")},
+			want:    []string{"Cannot build the bundles of one", git.URL("missing")},
 		},
 		"wrong credentials": {
 			git:     fmt.Sprintf("%q = { username = \"user\", password = \"wrong-password\" }", closed.URL("")),
 			bundles: repo(closed.URL("closed"), ""),
-			want:    []string{"Cannot make bundles of one", closed.URL("closed")},
+			want:    []string{"Cannot build the bundles of one", closed.URL("closed")},
 		},
 		"credentials without a scheme": {
 			git:     "\"github.com/acme\" = {\n token = \"wrong-password\"\n}", // Terraform shows the line of the key.
@@ -67,22 +67,22 @@ func TestAccBadInput(t *testing.T) {
 		},
 		"a revision that does not exist": {
 			bundles: repo(good, `revision = "v9"`),
-			want:    []string{"Cannot make bundles of one", "v9"},
+			want:    []string{"Cannot build the bundles of one", "v9"},
 		},
 		"a branch that does not exist": {
 			bundles: repo(good, `branch = "nope"`),
-			want:    []string{"Cannot make bundles of one", "nope"},
+			want:    []string{"Cannot build the bundles of one", "nope"},
 		},
 		"two bundles of one name in a repository": {
 			bundles: repo(commit("twice", map[string]string{
 				"a/fleet.yaml": "name: one\n", "a/cm.yaml": configMap("one", "y"), "b/fleet.yaml": "name: one\n", "b/cm.yaml": configMap("one", "z"),
 			}), ""),
-			want: []string{"Cannot make bundles of one", "a", "b"},
+			want: []string{"Cannot build the bundles of one", "a", "b"},
 		},
 		"two bundles of one name in a target": {
 			bundles: repo(good, ""),
 			of:      "fleet_gitrepo.one.bundles, fleet_gitrepo.one.bundles",
-			want:    []string{"two bundles are named one"},
+			want:    []string{"two bundles have the name one"},
 		},
 		"a rule naming an unknown cluster": {
 			bundles: repo(good, ""),

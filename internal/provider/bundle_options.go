@@ -17,17 +17,17 @@ import (
 // definitionAttributes are the keys of a fleet.yaml's root that are not options.
 func definitionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"labels":      framework.OptionalStringMap("Labels of the bundle, which `depends_on_bundles` of others can select."),
-		"annotations": framework.OptionalStringMap("Annotations of the bundle. They have no effect, as there is no Bundle object that has them; the plan warns."),
-		"paused":      framework.OptionalBool("Hold the bundle back: changes are planned as held, and what is there stays as it is."),
+		"labels":      framework.OptionalStringMap("Labels of the bundle. Other bundles can select them in `depends_on_bundles`."),
+		"annotations": framework.OptionalStringMap("Annotations of the bundle. They have no effect, because no Bundle object exists; the plan warns."),
+		"paused":      framework.OptionalBool("Pause the bundle: changes are planned as held, and existing deployments stay as they are."),
 		"depends_on_bundles": framework.OptionalObjects("Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml. "+
-			"They are bundles of the same target, or, by name alone, of another target with the same owner that stands in its `depends_on`.", map[string]schema.Attribute{
-			"name":            framework.OptionalString("Name of the bundle, as `bundles` says it."),
-			"selector":        framework.OptionalObject("The bundles of the target with these labels; all that match count.", selectorAttributes()),
-			"accepted_states": framework.OptionalStrings("States in which a bundle does not keep others waiting. Default: `Ready`."),
+			"They are bundles of the same target, or of another target with the same owner that is listed in its `depends_on`. Those are found by name only.", map[string]schema.Attribute{
+			"name":            framework.OptionalString("Name of the bundle, as in `bundles`."),
+			"selector":        framework.OptionalObject("The bundles of the target with these labels. All matching bundles count.", selectorAttributes()),
+			"accepted_states": framework.OptionalStrings("States of a bundle in which bundles that depend on it are deployed. Default: `Ready`."),
 		}),
-		"rollout_strategy": framework.OptionalObject("How many clusters change at once, and which of them first. Without it, clusters do not wait for each other.", rolloutAttributes()),
-		"target_customizations": framework.OptionalObjects("What differs from cluster to cluster: the first entry that matches a cluster is laid on the options of the bundle.",
+		"rollout_strategy": framework.OptionalObject("How many clusters change at once, and which clusters change first. Without it, clusters do not wait for each other.", rolloutAttributes()),
+		"target_customizations": framework.OptionalObjects("Options that differ between clusters: the first entry that matches a cluster is merged into the options of the bundle.",
 			customizationAttributes()),
 		"target_customization_mode": schema.StringAttribute{
 			Optional:            true,
@@ -36,7 +36,7 @@ func definitionAttributes() map[string]schema.Attribute {
 		},
 		"override_targets": schema.ListNestedAttribute{
 			Optional:            true,
-			MarkdownDescription: "Rules that take the place of those of the target, for this bundle.",
+			MarkdownDescription: "Rules that replace the rules of the target for this bundle.",
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 			NestedObject:        schema.NestedAttributeObject{Attributes: choiceAttributes()},
 		},
@@ -46,8 +46,8 @@ func definitionAttributes() map[string]schema.Attribute {
 // choiceAttributes choose clusters, or keep a bundle off them.
 func choiceAttributes() map[string]schema.Attribute {
 	attributes := ruleAttributes()
-	attributes["name"] = framework.OptionalString("Name of the entry, for readers. It decides nothing.")
-	attributes["do_not_deploy"] = framework.OptionalBool("Keep the bundle off the clusters that match.")
+	attributes["name"] = framework.OptionalString("Name of the entry, for readers. It has no effect.")
+	attributes["do_not_deploy"] = framework.OptionalBool("Do not deploy the bundle to the clusters that match.")
 	return attributes
 }
 
@@ -61,33 +61,33 @@ func customizationAttributes() map[string]schema.Attribute {
 // and in each customization.
 func optionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"default_namespace":     framework.OptionalString("Namespace of the release, and of objects that name none."),
+		"default_namespace":     framework.OptionalString("Namespace of the release, and of objects without a namespace."),
 		"namespace":             framework.OptionalString("Namespace of the release and of all its objects; a cluster-scoped object is an error."),
-		"namespace_labels":      framework.OptionalStringMap("Labels of the namespace of the release. Other labels of it stay as they are."),
-		"namespace_annotations": framework.OptionalStringMap("Annotations of the namespace of the release. Other annotations of it stay as they are."),
-		"create_namespace":      framework.OptionalBool("Whether the namespace of the release is made. Default `true`."),
-		"helm":                  framework.OptionalObject("How the Helm release is made, as `helm` in fleet.yaml.", helmAttributes()),
+		"namespace_labels":      framework.OptionalStringMap("Labels of the namespace of the release. Its other labels stay as they are."),
+		"namespace_annotations": framework.OptionalStringMap("Annotations of the namespace of the release. Its other annotations stay as they are."),
+		"create_namespace":      framework.OptionalBool("Whether the namespace of the release is created. Default `true`."),
+		"helm":                  framework.OptionalObject("Options of the Helm release, as `helm` in fleet.yaml.", helmAttributes()),
 		"kustomize": framework.OptionalObject("Options for kustomize.", map[string]schema.Attribute{
 			"dir": framework.OptionalString("Folder of the bundle with the kustomization.yaml."),
 		}),
 		"yaml": framework.OptionalObject("Options for plain manifests.", map[string]schema.Attribute{
-			"overlays": framework.OptionalStrings("Folders below `overlays/` that are laid over the manifests, in this order. They have no effect on a Helm chart and on a kustomization."),
+			"overlays": framework.OptionalStrings("Folders below `overlays/` that are applied over the manifests, in this order. They have no effect on a Helm chart or a kustomization."),
 		}),
-		"diff": framework.OptionalObject("Differences between wanted and live objects that do not count.", map[string]schema.Attribute{
-			"compare_patches": framework.OptionalObjects("Objects, and what of them is not compared.", comparePatchAttributes()),
+		"diff": framework.OptionalObject("Differences between wanted and live objects that are ignored.", map[string]schema.Attribute{
+			"compare_patches": framework.OptionalObjects("Objects, and the parts of them that are not compared.", comparePatchAttributes()),
 		}),
-		"ignore": framework.OptionalObject("What does not count for readiness.", map[string]schema.Attribute{
+		"ignore": framework.OptionalObject("Conditions that are ignored for readiness.", map[string]schema.Attribute{
 			"conditions": schema.ListAttribute{
 				Optional: true, ElementType: types.MapType{ElemType: types.StringType},
-				MarkdownDescription: "Conditions of objects that are left out; one that has all keys and values of an entry is meant.",
+				MarkdownDescription: "Conditions to ignore. An entry matches a condition that has all its keys and values.",
 			},
 		}),
-		"correct_drift":         framework.OptionalObject("Whether changes made on the cluster are taken back.", correctDriftAttributes()),
-		"service_account":       framework.OptionalString("Service account of the namespace `cattle-fleet-system` on the cluster that the release is installed and removed as."),
-		"force_sync_generation": framework.OptionalNumber("Another number deploys the bundle again."),
-		"keep_resources":        framework.OptionalBool("Leave the objects on the cluster when the bundle leaves it: only the release record is removed."),
-		"delete_namespace":      framework.OptionalBool("Delete the namespace of the release when the bundle leaves the cluster, if it was made for a release of this `owner` and nothing else is in it."),
-		"delete_crd_resources":  framework.OptionalBool("Delete custom resource definitions when the bundle leaves the cluster."),
+		"correct_drift":         framework.OptionalObject("Whether changes made on the cluster are reverted.", correctDriftAttributes()),
+		"service_account":       framework.OptionalString("Service account that installs and removes the release. It is in the namespace `cattle-fleet-system` of the cluster."),
+		"force_sync_generation": framework.OptionalNumber("A changed number deploys the bundle again."),
+		"keep_resources":        framework.OptionalBool("Keep the objects when the bundle is removed from a cluster: only the release record is removed."),
+		"delete_namespace":      framework.OptionalBool("Delete the namespace of the release when the bundle is removed from the cluster. It is deleted only if it was created for a release of this `owner` and contains nothing else."),
+		"delete_crd_resources":  framework.OptionalBool("Delete custom resource definitions when the bundle is removed from the cluster."),
 	}
 }
 
@@ -95,34 +95,34 @@ func helmAttributes() map[string]schema.Attribute {
 	reference := map[string]schema.Attribute{
 		"name":      framework.RequiredString("Its name."),
 		"namespace": framework.OptionalString("Its namespace. Default: that of the release."),
-		"key":       framework.OptionalString("Key that holds the values. Default `values.yaml`."),
+		"key":       framework.OptionalString("Key of the values. Default `values.yaml`."),
 	}
 	return map[string]schema.Attribute{
 		"chart":        framework.OptionalString("Folder of the chart inside the bundle. Default: the bundle itself."),
-		"repo":         framework.OptionalString("Repository of the chart, for a chart kept elsewhere than the other files of the bundle."),
-		"version":      framework.OptionalString("Version of a chart kept elsewhere, or a constraint. It has no effect on a chart in the bundle."),
-		"release_name": framework.OptionalString("Name of the release. Default: made from the bundle's name."),
+		"repo":         framework.OptionalString("Repository of the chart, for a chart outside the bundle."),
+		"version":      framework.OptionalString("Version of a chart outside the bundle, or a constraint. It has no effect on a chart in the bundle."),
+		"release_name": framework.OptionalString("Name of the release. Default: derived from the bundle's name."),
 		"values": schema.StringAttribute{
 			Optional: true, CustomType: framework.YAMLType{},
 			MarkdownDescription: "Values as YAML or JSON, for example by `yamlencode`. `${ }` in them is a template over the cluster's facts (written `$${ }` in HCL).",
 		},
-		"values_files": framework.OptionalStrings("Files of the bundle with values; later ones win, and all win over `values`."),
-		"values_from": framework.OptionalObjects("Values in a ConfigMap or Secret of the cluster; later ones win, and all win over other values.", map[string]schema.Attribute{
+		"values_files": framework.OptionalStrings("Files of the bundle with values. Later files override earlier ones, and all override `values`."),
+		"values_from": framework.OptionalObjects("Values in a ConfigMap or Secret of the cluster. Later entries override earlier ones, and all override other values.", map[string]schema.Attribute{
 			"config_map_key_ref": framework.OptionalObject("A ConfigMap.", reference),
 			"secret_key_ref":     framework.OptionalObject("A Secret.", reference),
 		}),
-		"template_values":           framework.OptionalStringMap("Top-level values made by a template each."),
+		"template_values":           framework.OptionalStringMap("Top-level values, each from a template."),
 		"timeout_seconds":           framework.OptionalNumber("How long to wait for the release's objects to be ready."),
-		"max_history":               framework.OptionalNumber("Revisions kept, instead of the target's `max_history`."),
+		"max_history":               framework.OptionalNumber("Revisions to keep, instead of the target's `max_history`."),
 		"atomic":                    framework.OptionalBool("Roll back when an install or upgrade fails. Waits until the objects are ready, also where the target has `wait = false`."),
 		"force":                     framework.OptionalBool("Replace objects that cannot be changed."),
-		"take_ownership":            framework.OptionalBool("Adopt objects that exist already."),
+		"take_ownership":            framework.OptionalBool("Adopt objects that already exist."),
 		"wait_for_jobs":             framework.OptionalBool("Wait until jobs are complete."),
 		"disable_pre_process":       framework.OptionalBool("Do not run `${ }` templates in values."),
 		"disable_dns":               framework.OptionalBool("Do not let templates look up host names."),
 		"skip_schema_validation":    framework.OptionalBool("Do not check values against the chart's schema."),
 		"crds":                      crdsAttribute("Default: `crds` of the `fleet_cluster_target`, else `create`."),
-		"disable_dependency_update": framework.OptionalBool("Do not fetch what the chart depends on. It has no effect in a customization."),
+		"disable_dependency_update": framework.OptionalBool("Do not fetch dependencies of the chart. It has no effect in a customization."),
 	}
 }
 
@@ -131,7 +131,7 @@ func crdsAttribute(missing string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true,
 		MarkdownDescription: "What happens to custom resource definitions in `crds/` of charts. `create`: as in Helm and Fleet, missing ones are created when the release is installed, and an upgrade " +
-			"changes none; the plan lists those that it does not apply. `create_replace`: missing ones are created and differing ones replaced, also by an upgrade; the plan lists them. " +
+			"changes none; the plan lists the definitions that it does not apply. `create_replace`: missing ones are created and differing ones replaced, also by an upgrade; the plan lists them. " +
 			"`skip`: none is applied. Definitions in `crds/` are never deleted, and `helm.atomic` does not roll them back. " + missing,
 		Validators: []validator.String{stringvalidator.OneOf(fleetyaml.CRDsCreate, fleetyaml.CRDsCreateReplace, fleetyaml.CRDsSkip)},
 	}
@@ -143,12 +143,12 @@ func comparePatchAttributes() map[string]schema.Attribute {
 		"kind":        framework.OptionalString("Kind of the objects."),
 		"namespace":   framework.OptionalString("Namespace of the objects."),
 		"name":        framework.OptionalString("Name of the objects; for `ignore`, a regular expression."),
-		"operations": framework.OptionalObjects("JSON patch operations that are run on both sides first. They hold for exactly this `api_version`, `kind`, `namespace` and `name`, and count for nothing when one of them fails.", map[string]schema.Attribute{
-			"op":    framework.OptionalString("`remove`, `add`, `replace` or `test`, or `ignore`: such an object may be missing."),
-			"path":  framework.OptionalString("JSON pointer to what is changed."),
+		"operations": framework.OptionalObjects("JSON patch operations that are applied to both objects before the comparison. They apply to exactly this `api_version`, `kind`, `namespace` and `name`. If one of them fails, none has an effect.", map[string]schema.Attribute{
+			"op":    framework.OptionalString("`remove`, `add`, `replace` or `test`, or `ignore`: the object may be missing."),
+			"path":  framework.OptionalString("JSON pointer to the changed field."),
 			"value": framework.OptionalString("The new value."),
 		}),
-		"json_pointers": framework.OptionalStrings("JSON pointers to what is not compared. They hold for any version of the kind, and for any name and namespace that is not given."),
+		"json_pointers": framework.OptionalStrings("JSON pointers to fields that are not compared. They apply to any version of the kind, and to any name or namespace if none is given."),
 	}
 }
 
@@ -156,7 +156,7 @@ func correctDriftAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"enabled":           framework.OptionalBool("Whether an apply corrects drift. Default `true`; `false` only reports it."),
 		"force":             framework.OptionalBool("Replace objects instead of changing them."),
-		"keep_fail_history": framework.OptionalBool("No effect: failed revisions are always kept, as far as the history goes."),
+		"keep_fail_history": framework.OptionalBool("No effect: failed revisions are always kept, within the limit of the history."),
 	}
 }
 
@@ -169,13 +169,13 @@ func rolloutAttributes() map[string]schema.Attribute {
 	}
 	partition := ruleAttributes()
 	partition["name"] = framework.OptionalString("Name of the partition.")
-	partition["max_unavailable"] = count("How many of its clusters may be unavailable: while it is upgraded, and for the next partition to be begun. Default: that of the strategy.")
+	partition["max_unavailable"] = count("How many of its clusters may be unavailable: while it is upgraded, and before the next partition starts. Default: the value of the strategy.")
 	return map[string]schema.Attribute{
-		"max_unavailable":            count("How many clusters may be unavailable for others to be upgraded. A cluster that is being upgraded, is not ready or does not answer is unavailable; a first installation is not limited by it. 0 upgrades nothing that is ready. Default `100%`."),
-		"max_unavailable_partitions": count("How many partitions may have more unavailable clusters than they may have. After one more, the later partitions are held. Default 0."),
-		"auto_partition_size":        count("Size of the partitions that are made when none are given. Default `25%`."),
-		"auto_partition_threshold":   framework.OptionalNumber("Number of clusters from which on partitions are made. Default 200."),
-		"max_new":                    framework.OptionalNumber("How many clusters get the bundle for the first time at once. Default 50."),
-		"partitions":                 framework.OptionalObjects("Sets of clusters that change together, one set after the other. A cluster in none of them never gets the bundle.", partition),
+		"max_unavailable":            count("How many clusters may be unavailable while others are upgraded. A cluster is unavailable if it is being upgraded, is not ready or does not respond. It does not limit a first installation. 0 upgrades no ready deployment. Default `100%`."),
+		"max_unavailable_partitions": count("How many partitions may exceed their number of unavailable clusters. If one more does, the later partitions are held. Default 0."),
+		"auto_partition_size":        count("Size of the automatic partitions, which are used if `partitions` is not set. Default `25%`."),
+		"auto_partition_threshold":   framework.OptionalNumber("Number of clusters from which automatic partitions are used. Default 200."),
+		"max_new":                    framework.OptionalNumber("How many clusters may get their first installation of the bundle at the same time. Default 50."),
+		"partitions":                 framework.OptionalObjects("Sets of clusters that change together, one set after the other. A cluster in no partition never gets the bundle.", partition),
 	}
 }

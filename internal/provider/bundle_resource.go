@@ -36,13 +36,13 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 		"name": framework.RequiredString("Name of the bundle.", framework.DNSLabel()),
 		"chart": schema.SingleNestedAttribute{
 			Optional: true,
-			MarkdownDescription: "A Helm chart that is kept elsewhere: `repo`, `name` and `version` of a Helm repository; an `oci://` address as `repo`; " +
+			MarkdownDescription: "A Helm chart of a repository or registry: `repo`, `name` and `version` of a Helm repository; an `oci://` address as `repo`; " +
 				"or the URL of an archive or of a git repository as `name`. Exactly one of `chart`, `git`, `directory` and `files`.",
 			Attributes: map[string]schema.Attribute{
 				"repo": framework.OptionalString("URL of a Helm repository, or `oci://` with the name of the chart at its end."),
 				"name": framework.OptionalString("Name of the chart in the repository, or the URL of an archive, or of a git repository with `git::` before it."),
-				"version": framework.OptionalString("Version, or a constraint such as `~4.11`. The newest version it allows is looked up once, pinned and shown in `bundles`; " +
-					"another `version` or `force_sync_generation` looks again."),
+				"version": framework.OptionalString("Version, or a constraint such as `~4.11`. The newest version that it allows is resolved once, pinned and shown in `bundles`. " +
+					"Changing `version` or `force_sync_generation` resolves it again."),
 			},
 			Validators: oneSource(),
 		},
@@ -64,17 +64,17 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 		},
 		"files": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Files of the bundle: path to content. They stand in state, so they are no place for secrets.",
+			MarkdownDescription: "Files of the bundle: path to content. They are stored in state, so do not put secrets in them.",
 			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1)},
 		},
-		"digest":  framework.ComputedString("Covers the files and options of the bundle."),
+		"digest":  framework.ComputedString("Digest of the files and options of the bundle."),
 		"bundles": bundlesAttribute(),
 	}
 	maps.Copy(attributes, definitionAttributes())
 	maps.Copy(attributes, optionAttributes())
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes one bundle of a chart, of a folder or of files given here, with its options in HCL instead of a fleet.yaml. " +
-			"No cluster is touched: hand `bundles` to a `fleet_cluster_target`.",
+		MarkdownDescription: "Builds one bundle from a chart, from a folder or from files given here, with its options in HCL instead of a fleet.yaml. " +
+			"It changes no cluster: pass `bundles` to a `fleet_cluster_target`.",
 		Attributes: attributes,
 	}
 }

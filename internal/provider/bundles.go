@@ -32,13 +32,13 @@ func bundlesAttribute() schema.MapNestedAttribute {
 		Computed:            true,
 		MarkdownDescription: "The bundles by name, for `bundles` of a `fleet_cluster_target`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"digest":  framework.ComputedString("Covers the files and options of the bundle. It stays the same for as long as they do, whatever the commit."),
+			"digest":  framework.ComputedString("Digest of the files and options of the bundle. A commit that changes neither does not change it."),
 			"chart":   framework.ComputedString("Name of the Helm chart."),
 			"version": framework.ComputedString("Version of the Helm chart."),
 			"path":    framework.ComputedString("Folder of the bundle in its source."),
 			"descriptor": schema.StringAttribute{
 				Computed: true, Sensitive: true,
-				MarkdownDescription: "How another process makes exactly this bundle again. Not meant to be read; holds no credentials.",
+				MarkdownDescription: "How another process builds exactly this bundle again. For the provider only; contains no credentials.",
 			},
 		}},
 	}

@@ -202,7 +202,7 @@ func TestAccCapabilities(t *testing.T) {
 
 	configure("1", off)
 	plan := unwrapped(w.run(t, "plan"))
-	for _, want := range []string{"objects are known only after the apply", "template templates/widget.yaml:1 uses .Capabilities, and what the cluster can do was not noted yet", "a/able, b/able"} {
+	for _, want := range []string{"objects are known only after the apply", "template templates/widget.yaml:1 uses .Capabilities, and the capabilities of the cluster have not been read yet", "a/able, b/able"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the first plan does not say %q:\n%s", want, plan)
 		}
@@ -296,7 +296,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 				target(waits, "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
 			t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
 			plan := unwrapped(w.run(t, "plan"))
-			if want := "uses .Capabilities, and bundle crds, which it depends on, can change what the cluster can do"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
+			if want := "uses .Capabilities, and bundle crds, which it depends on, can change the capabilities of the cluster"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
 				t.Errorf("the plan does not say %q:\n%s", want, plan)
 			}
 			w.apply(t)

@@ -308,7 +308,7 @@ func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []stri
 	for _, warning := range warnings {
 		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {
 			_, detail, _ = strings.Cut(detail, "- a/"+r.name+": ")
-			reason, _, _ = strings.Cut(detail, " Hashes of their objects")
+			reason, _, _ = strings.Cut(detail, " The hashes of these objects")
 		}
 	}
 	switch wanted := r.Steps[i].Unknown; {

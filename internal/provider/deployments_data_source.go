@@ -37,22 +37,22 @@ func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 		"resource_counts": schema.SingleNestedAttribute{
 			Computed: true, Attributes: countsAttributes(), MarkdownDescription: "The objects of all deployments, each counted once.",
 		},
-		"unreachable": framework.ComputedStrings("Clusters that could not be asked; their deployments are left out."),
-		"unobserved":  framework.ComputedStrings("Deployments whose objects could not be looked at, as `cluster/bundle`. A warning says why; their state is that of their release."),
+		"unreachable": framework.ComputedStrings("Clusters that could not be read. Their deployments are missing here."),
+		"unobserved":  framework.ComputedStrings("Deployments whose objects could not be read, as `cluster/bundle`. A warning has the reason; their state is the state of their release."),
 		"deployments": framework.ComputedObjects("The deployments, by `cluster/bundle`.", map[string]schema.Attribute{
 			"release":   framework.ComputedString("Name of the Helm release."),
 			"namespace": framework.ComputedString("Namespace of the Helm release."),
-			"state":     framework.ComputedString("`Ready`, `NotReady`, `Pending` (not deployed), `OutOfSync` (something else is deployed), `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet."),
-			"message":   framework.ComputedString("Why, in full."),
+			"state":     framework.ComputedString("`Ready`, `NotReady`, `Pending` (not deployed), `OutOfSync` (another version is deployed), `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet."),
+			"message":   framework.ComputedString("The reason for the state, in full."),
 			"missing":   framework.ComputedStrings("Objects that do not exist."),
 			"modified":  framework.ComputedStrings("Objects that differ from what was deployed, each with the path that differs: `Deployment web/nginx: spec.replicas`."),
-			"not_owned": framework.ComputedStrings("Objects that another release holds, with its name."),
+			"not_owned": framework.ComputedStrings("Objects that another release owns, with its name."),
 			"not_ready": framework.ComputedStrings("Objects that are not ready, and why."),
 		}),
 	})
 	resp.Schema = datasourceschema.Schema{
-		MarkdownDescription: "How the deployments of some bundles are doing on their clusters now, in full: which objects are missing, modified, or not ready, and why. " +
-			"Clusters are only read. A field that a cluster changes whenever an object is written counts as modified here; the target remembers those, a data source cannot.",
+		MarkdownDescription: "The current state of deployments of some bundles on their clusters, in full: which objects are missing, modified, or not ready, and why. " +
+			"It only reads clusters. A field that a cluster changes at each write of an object counts as modified here. The target remembers such fields, a data source cannot.",
 		Attributes: framework.DataSource(attributes),
 	}
 }

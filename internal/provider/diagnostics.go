@@ -53,7 +53,7 @@ func (f *fleet) logPanics(ctx context.Context, failures []deploy.Failure) {
 
 // logAttempt says that an operation is tried again.
 func (f *fleet) logAttempt(ctx context.Context, attempt deploy.Attempt) {
-	tflog.Warn(ctx, "an operation on a cluster is tried again", map[string]any{
+	tflog.Warn(ctx, "an operation on a cluster is retried", map[string]any{
 		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
 		"error": f.masker.Shown(attempt.Err.Error()), "pause": attempt.Pause.String(),
 	})

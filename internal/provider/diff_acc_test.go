@@ -13,7 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-const diffTitle = "what changes in rendered objects"
+const diffTitle = "changes in rendered objects"
 
 // watched is two clusters behind proxies that count what is asked.
 type watched struct {
@@ -144,12 +144,12 @@ func TestAccDiffShowsRenderedObjects(t *testing.T) {
 		})
 	}
 	output = w.run(t, "plan", "-input=false")
-	expectSays(t, output, "one on a: objects ~2", "Not compared: b/one: the cluster refuses the request")
+	expectSays(t, output, "one on a: objects ~2", "Not compared: b/one: the cluster denies the request")
 	if err := w.proxies[1].Disturb(faulttest.Disturbance{Down: true}); err != nil {
 		t.Fatal(err)
 	}
 	output = w.run(t, "plan", "-input=false")
-	expectSays(t, output, "one on a: objects ~2", "Not compared: b/one: the cluster does not answer")
+	expectSays(t, output, "one on a: objects ~2", "Not compared: b/one: the cluster does not respond")
 	if err := w.proxies[1].Disturb(faulttest.Disturbance{}); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ resource "fleet_bundle" "app" {
 
 	w.configure(t, s.provider("", on), app(""), rendered)
 	output = w.run(t, "plan", "-input=false")
-	expectSays(t, output, "app on a: objects ~1", "made with values from the cluster", "~ ConfigMap/"+s.namespace+"/app")
+	expectSays(t, output, "app on a: objects ~1", "rendered with values from the cluster", "~ ConfigMap/"+s.namespace+"/app")
 	expectNoSecret(t, output)
 	w.apply(t)
 
@@ -220,7 +220,7 @@ resource "fleet_bundle" "app" {
 
 	other := newWorkspace(t)
 	for ownership, says := range map[string]string{
-		"":                      "Not compared: a/app: the release belongs to somebody else",
+		"":                      "Not compared: a/app: the release has another owner",
 		"take_ownership = true": "app on a: objects ~1",
 	} {
 		other.configure(t, strings.Replace(s.provider("", on), s.namespace, "another", 1), strings.Replace(app(""), "unset", "set", 1),

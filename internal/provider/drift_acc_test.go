@@ -177,9 +177,9 @@ func TestAccDriftIsCorrected(t *testing.T) {
 	output := w.run(t, "plan", "-input=false")
 	name := func(kind, name string) string { return kind + " " + s.namespace + "/" + name }
 	expectSays(t, output,
-		"live objects are not as they were deployed", "a/web, b/web:", name("ConfigMap", "extra")+" is missing",
+		"live objects differ from what was deployed", "a/web, b/web:", name("ConfigMap", "extra")+" is missing",
 		name("Deployment", "web")+" differs at spec.template.spec.containers[c].image", name("ConfigMap", "web")+" differs at data.key",
-		name("Secret", "web")+" differs at data.password", name("Widget", "web")+" differs at spec.size", "Applying puts this right")
+		name("Secret", "web")+" differs at data.password", name("Widget", "web")+" differs at spec.size", "An apply corrects these objects")
 	if strings.Contains(output, "guessed-word") || strings.Contains(output, "hidden-word") {
 		t.Errorf("a secret value can be read:\n%s", output)
 	}
@@ -231,7 +231,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	w.apply(t)
 	s.edit(t, 0, configMaps, "one", `{"data":{"key":"edited"}}`)
 
-	expectSays(t, w.expectEmptyPlan(t), "differs at data.key", "Nothing is done", "correctDrift.enabled")
+	expectSays(t, w.expectEmptyPlan(t), "differs at data.key", "An apply does not correct these objects", "correctDrift.enabled")
 	w.run(t, "apply", "-refresh-only", "-auto-approve", "-input=false")
 	if got := w.states(t)["a/one"]; got != "Modified" {
 		t.Errorf("it is %s, want Modified", got)
@@ -262,7 +262,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 	w.expectEmptyPlan(t)
 
 	configure("diff = { compare_patches = [{ kind = \"ConfigMap\", json_pointers = [\"data\"] }] }")
-	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "No deployment of this target was begun")
+	w.fail(t, []string{"plan", "-input=false"}, "Entry 1 of diff.comparePatches", `"data" does not begin with a slash`, "No deployment of this target was started")
 }
 
 // Only release records are compared, with no right to see objects; and a kind that is
@@ -297,7 +297,7 @@ func TestAccDriftNeedsRightsOnlyForWhatItLooksAt(t *testing.T) {
 	}
 	configure(as("serviceaccounts"), "")
 	output := w.expectEmptyPlan(t)
-	expectSays(t, output, "not all live objects can be looked at", "ConfigMap: on a", `drift = "release"`)
+	expectSays(t, output, "not all live objects can be read", "ConfigMap: on a", `drift = "release"`)
 	if got := strings.Count(output, "Warning: Target"); got != 1 {
 		t.Errorf("%d warnings:\n%s", got, output)
 	}

@@ -26,7 +26,7 @@ func TestAccClusterDownDuringFirstApply(t *testing.T) {
 	w.configure(t, s.provider("", on, on, on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 
 	stop(t, env.Cluster(2))
-	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "c/one", "c/two", "does not answer")
+	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "c/one", "c/two", "does not respond")
 	if count := strings.Count(output, "Error: "); count != 1 {
 		t.Errorf("one cause made %d errors:\n%s", count, output)
 	}
@@ -125,7 +125,7 @@ func TestAccDownClusterTakenOut(t *testing.T) {
 	s.expectNothing(t, 0)
 }
 
-// A cluster that does not answer a refresh keeps its deployments.
+// A cluster that does not respond a refresh keeps its deployments.
 func TestAccClusterDownDuringRefresh(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
@@ -134,17 +134,17 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 	w.apply(t)
 
 	stop(t, env.Cluster(1))
-	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Warning: Target all: cannot look at b") {
+	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Warning: Target all: cannot read b") {
 		t.Errorf("no warning names cluster b:\n%s", output)
 	}
 	// A change reaches the cluster that answers, and the error names the other.
 	w.configure(t, s.provider("", on, on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not answer")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not respond")
 	if got := s.value(t, 0, "one"); got != "y" {
 		t.Errorf("cluster a has the value %q, want y", got)
 	}
 	w.configure(t, s.provider(`on_unreachable = "error"`, on, on), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "cannot look at b")
+	w.fail(t, []string{"plan", "-input=false"}, "cannot read b")
 
 	start(t, env.Cluster(1))
 	if diff := cmp.Diff([]string{"~ b/one"}, w.plannedChanges(t)); diff != "" {

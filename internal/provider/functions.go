@@ -16,7 +16,7 @@ import (
 func newReleaseNameFunction() function.Function {
 	return framework.NewFunction("release_name", function.Definition{
 		Summary:             "Name of the Helm release of a bundle",
-		MarkdownDescription: "Answers the name that the release of a bundle gets when the bundle names none, as Fleet makes it: a DNS label of at most 53 characters.",
+		MarkdownDescription: "Returns the name of a bundle's release if the bundle sets none, as Fleet derives it: a DNS label of at most 53 characters.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "bundle", MarkdownDescription: "Name of the bundle."},
 		},
@@ -34,7 +34,7 @@ func runReleaseName(ctx context.Context, req function.RunRequest, resp *function
 func newMatchFunction() function.Function {
 	return framework.NewFunction("match", function.Definition{
 		Summary: "Whether labels match a selector",
-		MarkdownDescription: "Answers whether a label selector, an object with `match_labels` and `match_expressions`, matches labels, as in a rule of a target. " +
+		MarkdownDescription: "Returns whether a label selector, an object with `match_labels` and `match_expressions`, matches labels, as in a rule of a target. " +
 			"An empty selector matches everything.",
 		Parameters: []function.Parameter{
 			function.DynamicParameter{Name: "selector", MarkdownDescription: "The selector, such as `{ match_labels = { env = \"prod\" } }`."},
@@ -59,7 +59,7 @@ func runMatch(ctx context.Context, req function.RunRequest, resp *function.RunRe
 	}
 	given, ok := free.(map[string]any)
 	if !ok {
-		resp.Error = function.NewArgumentFuncError(0, "A selector is an object; write {} for one that matches everything.")
+		resp.Error = function.NewArgumentFuncError(0, "A selector is an object. Use {} to match everything.")
 		return
 	}
 	compiled, err := fleetyaml.CompileSelector(given)
@@ -73,9 +73,9 @@ func runMatch(ctx context.Context, req function.RunRequest, resp *function.RunRe
 func newMergeValuesFunction() function.Function {
 	return framework.NewFunction("merge_values", function.Definition{
 		Summary: "Merges Helm values as Fleet does",
-		MarkdownDescription: "Lays values on values, later ones on earlier ones: maps are merged at every depth, and everything else, lists too, is replaced. " +
-			"Answers an object.",
-		VariadicParameter: function.DynamicParameter{Name: "values", AllowNullValue: true, MarkdownDescription: "Objects, such as what `yamldecode` answers."},
+		MarkdownDescription: "Merges values, later ones over earlier ones: maps are merged at every depth, and everything else, lists included, is replaced. " +
+			"Returns an object.",
+		VariadicParameter: function.DynamicParameter{Name: "values", AllowNullValue: true, MarkdownDescription: "Objects, such as the results of `yamldecode`."},
 		Return:            function.DynamicReturn{},
 	}, runMergeValues)
 }
@@ -108,8 +108,8 @@ func runMergeValues(ctx context.Context, req function.RunRequest, resp *function
 func newParseFleetYAMLFunction() function.Function {
 	return framework.NewFunction("parse_fleet_yaml", function.Definition{
 		Summary: "Reads a fleet.yaml",
-		MarkdownDescription: "Reads the text of a fleet.yaml as this provider and Fleet do, and answers it as an object in Fleet's field names. " +
-			"An unknown key, a wrong type or a bad value is an error that names line and column.",
+		MarkdownDescription: "Reads the text of a fleet.yaml as this provider and Fleet do, and returns it as an object with Fleet's field names. " +
+			"An unknown key, a wrong type or a bad value is an error with line and column.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "text", MarkdownDescription: "Content of the file, such as `file(\"fleet.yaml\")`."},
 		},

@@ -30,11 +30,11 @@ func (d *gitRepoDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 	attributes := framework.DataSource(gitRepoAttributes())
 	attributes["definitions"] = schema.MapAttribute{
 		Computed: true, ElementType: types.StringType,
-		MarkdownDescription: "What each bundle is made of, as JSON in Fleet's field names, its files as name and SHA-256: to see in CI what a change does to bundles.",
+		MarkdownDescription: "The content of each bundle, as JSON with Fleet's field names, its files as name and SHA-256. Use it in CI to see how a change affects bundles.",
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes bundles of a git repository or a local folder, as the resource `fleet_gitrepo` does, while planning. " +
-			"The commit it finds is the one a saved plan applies, even when the branch has moved on.",
+		MarkdownDescription: "Builds bundles from a git repository or a local folder while planning, as the resource `fleet_gitrepo` does. " +
+			"A saved plan applies the commit that was found, even if the branch has moved since.",
 		Attributes: attributes,
 	}
 }

@@ -32,14 +32,14 @@ func newGitRepoResource() resource.Resource {
 
 func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Makes bundles of a git repository or a local folder, as Fleet's `GitRepo` does. " +
-			"No cluster is touched: hand `bundles` to a `fleet_cluster_target`.",
+		MarkdownDescription: "Builds bundles from a git repository or a local folder, as Fleet's `GitRepo` does. " +
+			"It changes no cluster: pass `bundles` to a `fleet_cluster_target`.",
 		Attributes: gitRepoAttributes(),
 	}
-	resp.Schema.Attributes["on_error"] = onErrorAttribute("What a plan does when a bundle cannot be made: its fleet.yaml is wrong, a file is missing, or its chart cannot be fetched. `stop` (default): the plan fails. " +
-		"`hold`: the bundle stays as it was made last, and the plan warns of it with the cause. A new one is left out. No bundle is removed while another cannot be made. " +
-		"A `fleet_gitrepo` that is created or replaced always stops, as it has nothing to hold. " +
-		"A target that reads the bundle needs `on_error = \"hold\"`, too, where the former content is gone, as with `directory`.")
+	resp.Schema.Attributes["on_error"] = onErrorAttribute("What a plan does when a bundle cannot be built: its fleet.yaml is wrong, a file is missing, or its chart cannot be fetched. `stop` (default): the plan fails. " +
+		"`hold`: the bundle stays as it was last built, and the plan warns with the cause. A new bundle is left out. No bundle is removed while another cannot be built. " +
+		"A `fleet_gitrepo` that is created or replaced always stops, because it has no earlier bundles. " +
+		"A target that reads the bundle also needs `on_error = \"hold\"` if the former content no longer exists, as with `directory`.")
 }
 
 // gitRepoResourceModel is that of the resource. The data source has no state in which a
@@ -105,8 +105,8 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"branch": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Branch to follow. Without `branch` and `revision` the repository's default branch is followed. " +
-				"What was planned is applied even when the branch has moved on, except by a saved plan that creates this resource: " +
-				"pin that with the data source `fleet_gitrepo` or a full commit in `revision`.",
+				"The planned commit is applied even if the branch has moved since. The exception is a saved plan that creates this resource: " +
+				"pin the commit with the data source `fleet_gitrepo` or a full commit in `revision`.",
 			Validators: []validator.String{
 				stringvalidator.ConflictsWith(path.MatchRoot("revision"), path.MatchRoot("directory")),
 				stringvalidator.LengthAtLeast(1),
@@ -120,10 +120,10 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				stringvalidator.LengthAtLeast(1),
 			},
 		},
-		"paths": framework.OptionalStrings("Folders to look for bundles in; `*`, `?` and `[]` match names. Default: the root."),
+		"paths": framework.OptionalStrings("Folders to search for bundles; `*`, `?` and `[]` match names. Default: the root."),
 		"bundle_paths": schema.ListNestedAttribute{
 			Optional:            true,
-			MarkdownDescription: "Folders that are one bundle each, instead of `paths`; nothing is looked for below them.",
+			MarkdownDescription: "Folders that are one bundle each, instead of `paths`. Their subfolders are not searched.",
 			Validators: []validator.List{
 				listvalidator.SizeAtLeast(1),
 				listvalidator.ConflictsWith(path.MatchRoot("paths")),
@@ -136,40 +136,40 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"submodules":       submodulesAttribute(),
 		"strict":           framework.OptionalBool("Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning."),
 		"helm_ignore":      helmIgnoreAttribute(),
-		"target_namespace": framework.OptionalString("Namespace that all objects of all bundles are put into."),
-		"service_account":  framework.OptionalString("Service account that all releases are installed as."),
+		"target_namespace": framework.OptionalString("Namespace for all objects of all bundles."),
+		"service_account":  framework.OptionalString("Service account that installs all releases."),
 		"labels":           framework.OptionalStringMap("Labels of all bundles."),
-		"paused":           framework.OptionalBool("Hold all bundles back: changes are planned as held."),
-		"keep_resources":   framework.OptionalBool("Leave objects on a cluster when a bundle leaves it."),
-		"delete_namespace": framework.OptionalBool("Delete the namespace of a release when the bundle leaves the cluster."),
+		"paused":           framework.OptionalBool("Pause all bundles: changes are planned as held."),
+		"keep_resources":   framework.OptionalBool("Keep objects when a bundle is removed from a cluster."),
+		"delete_namespace": framework.OptionalBool("Delete the namespace of a release when the bundle is removed from the cluster."),
 		"correct_drift": framework.OptionalObject("Whether an apply corrects drift. With `enabled = true` it replaces `correctDrift` of all bundles, as in Fleet. "+
-			"With `enabled = false` it counts for bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", correctDriftAttributes()),
+			"With `enabled = false` it applies to bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", correctDriftAttributes()),
 		"helm_repo_url_regex": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression. " +
-				"Default: for all that `registries` has an entry for.",
+				"Default: for all addresses that have an entry in `registries`.",
 			Validators: []validator.String{framework.RegularExpression()},
 		},
 		"force_sync_generation": schema.Int64Attribute{
 			Optional:            true,
-			MarkdownDescription: "Another number deploys all bundles again, and looks again for the newest charts that version constraints allow.",
+			MarkdownDescription: "A changed number deploys all bundles again, and resolves the version constraints of charts again.",
 		},
-		"commit":  framework.ComputedString("The commit whose content was last found to change a bundle. Null for a `directory`."),
+		"commit":  framework.ComputedString("The last commit whose content changed a bundle. Null for a `directory`."),
 		"bundles": bundlesAttribute(),
 	}
 }
 
 func submodulesAttribute() schema.BoolAttribute {
-	return framework.OptionalBool("Whether submodules are read too, those of submodules included, as in Fleet. Each is read with the credentials for its own URL. " +
-		"Default `true`; `false` leaves them as empty folders.")
+	return framework.OptionalBool("Whether submodules are read, including nested submodules, as in Fleet. Each is read with the credentials for its own URL. " +
+		"Default `true`; With `false` their folders are empty.")
 }
 
 // helmIgnoreAttribute is the switch that all who read files have.
 func helmIgnoreAttribute() schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Whether a `.helmignore` beside the Chart.yaml of a chart in the source leaves files out of the chart, as for Helm's command. " +
-			"Default `true`. Fleet does not read it, as hidden files are not part of a bundle; `false` does as Fleet. " +
-			"Packed charts and charts of a repository or registry are taken as they were packed.",
+		MarkdownDescription: "Whether a `.helmignore` beside the Chart.yaml of a chart in the source excludes files from the chart, as with Helm's command. " +
+			"Default `true`. Fleet does not read it, because hidden files are not part of a bundle; `false` behaves like Fleet. " +
+			"Packed charts and charts of a repository or registry are used as they were packed.",
 	}
 }

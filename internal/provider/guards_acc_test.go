@@ -63,7 +63,7 @@ func TestAccAllowEmpty(t *testing.T) {
 	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	w.configure(t, s.provider("", off, off), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "nothing would be left", "allow_empty = true")
+	w.fail(t, []string{"plan", "-input=false"}, "all deployments would be removed", "allow_empty = true")
 	w.configure(t, s.provider("", off, off), one, target("allow_empty = true", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	s.expectNothing(t, 0)
@@ -112,7 +112,7 @@ func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 	w.configure(t, byToken(s.provider("", on)), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"plan", "-input=false"}, "cluster t is gone from the provider's clusters", `on_missing = "forget"`)
+	w.fail(t, []string{"plan", "-input=false"}, "cluster t is not in the provider's clusters any more", `on_missing = "forget"`)
 	w.configure(t, s.provider(`on_missing = "forget"`, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	s.expectReleases(t, 1, "one")
@@ -137,7 +137,7 @@ func TestAccClusterGoneForGood(t *testing.T) {
 	w.apply(t)
 	stop(t, env.Cluster(1))
 	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not answer", `on_missing = "forget"`)
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one", "does not respond", `on_missing = "forget"`)
 	if _, left := w.states(t)["b/one"]; !left {
 		t.Error("b/one was forgotten by accident")
 	}

@@ -110,7 +110,7 @@ func TestAccImportWantsAllClusters(t *testing.T) {
 	w.apply(t)
 	w.run(t, "state", "rm", "fleet_cluster_target.all")
 	w.configure(t, append(config, away)...)
-	w.fail(t, []string{"import", "fleet_cluster_target.all", "all"}, "cannot look at away", "Nothing was imported")
+	w.fail(t, []string{"import", "fleet_cluster_target.all", "all"}, "cannot read away", "Nothing was imported")
 	state, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
 	if err != nil {
 		t.Fatal(err)

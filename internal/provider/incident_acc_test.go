@@ -294,7 +294,7 @@ func TestAccIncidentErrorsNameTheClusterOnce(t *testing.T) {
 		s.namespace, env.Kubeconfig(), env.Contexts()[0])
 	w.configure(t, provider, s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	stop(t, env.Cluster(0))
-	output := unwrapped(w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "does not answer"))
+	output := unwrapped(w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "does not respond"))
 	if count := strings.Count(output, "Error: "); count != 1 {
 		t.Errorf("one cause made %d errors:\n%s", count, output)
 	}

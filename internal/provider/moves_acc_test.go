@@ -101,7 +101,7 @@ func TestAccObjectsMoveBetweenBundles(t *testing.T) {
 				configure(test.after(s, false))
 				expectSays(t, w.run(t, "plan", "-input=false"), "ConfigMap/"+s.namespace+"/moving moves from bundle losing to bundle "+gaining)
 				output := w.run(t, applying...)
-				if strings.Contains(output, "will be refused") {
+				if strings.Contains(output, "cannot take over") {
 					t.Errorf("the plan says that the object is refused:\n%s", output)
 				}
 				if now, owner := s.configMapOwner(t, "moving"); now != before || owner != gaining {

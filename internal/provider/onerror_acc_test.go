@@ -60,7 +60,7 @@ func TestAccOnErrorHolds(t *testing.T) {
 	}
 
 	configure("stop", "1", "b", "c")
-	w.fail(t, []string{"plan", "-input=false"}, "cannot plan c/app", "no value here", "No deployment of this target was begun")
+	w.fail(t, []string{"plan", "-input=false"}, "cannot plan c/app", "no value here", "No deployment of this target was started")
 
 	// Deployments that are not there yet are not begun.
 	configure("hold", "1", "b", "c")
@@ -168,7 +168,7 @@ func TestAccOnErrorHoldsABundle(t *testing.T) {
 			configure("stop")
 			w.fail(t, []string{"plan", "-input=false"}, "one/fleet.yaml", "three/fleet.yaml", "Reading bundles changes nothing on any cluster")
 			configure("hold")
-			w.fail(t, []string{"plan", "-input=false", "-replace=fleet_gitrepo.all"}, "one/fleet.yaml", "three/fleet.yaml", "Cannot make bundles of all")
+			w.fail(t, []string{"plan", "-input=false", "-replace=fleet_gitrepo.all"}, "one/fleet.yaml", "three/fleet.yaml", "Cannot build the bundles of all")
 			said := w.run(t, "apply", "-input=false", "-auto-approve")
 			expectSays(t, said, "GitRepo all: bundles are held", "one/fleet.yaml", "three/fleet.yaml")
 			if diff := cmp.Diff("1 2", values("one", "two")); diff != "" {

@@ -184,7 +184,7 @@ func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 		one, two string
 		want     []string
 	}{
-		{one: `{ name = "two" }`, two: `{ name = "one" }`, want: []string{"Target all: cannot plan a/one, a/two", "circle: one, which depends on two, which depends on one"}},
+		{one: `{ name = "two" }`, two: `{ name = "one" }`, want: []string{"Target all: cannot plan a/one, a/two", "cycle: one, which depends on two, which depends on one"}},
 		{one: `{ name = "one" }`, want: []string{"Bundle one depends on itself"}},
 		{one: `{ name = "two", selector = { match_labels = { app = "db" } } }`, want: []string{"no bundle two", "app=db"}},
 	}
@@ -203,7 +203,7 @@ func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 	w.configure(t, s.provider("", on), with(s.bundle("one", "x"), `depends_on_bundles = [{ name = "twoo" }]`), s.bundle("two", "x"),
 		target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	output := w.run(t, "plan", "-input=false", "-out=saved")
-	expectSays(t, output, "Warning: Target all: bundles that deployments depend on are not there", "a/one: it depends on bundle twoo", "did you mean two?", "another target of the same owner")
+	expectSays(t, output, "Warning: Target all: bundles that deployments depend on are not deployed", "a/one: it depends on bundle twoo", "did you mean two?", "another target of the same owner")
 	output = w.fail(t, []string{"apply", "-input=false", "saved"}, "a/one failed", "it depends on bundle twoo", "did you mean two?")
 	if strings.Contains(output, "cannot plan") || strings.Contains(output, "Nothing was changed") {
 		t.Errorf("the apply fails as a plan:\n%s", output)
@@ -386,7 +386,7 @@ func TestAccRolloutWithAClusterDown(t *testing.T) {
 	w.apply(t)
 	stop(t, env.Cluster(0))
 	config("y")
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/web", "does not answer", "held: b/web", "cluster a is not ready")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/web", "does not respond", "held: b/web", "cluster a is not ready")
 	if got := s.value(t, 1, "web"); got != "x" {
 		t.Errorf("the other cluster was changed beyond the budget: %q", got)
 	}

@@ -32,7 +32,7 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	for _, value := range []string{"x", "y"} {
 		second.configure(t, config[0], s.bundle("one", value), s.bundle("two", value), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 		second.fail(t, []string{"apply", "-auto-approve", "-input=false"},
-			"1 releases of its owner and name are there already", "a: release one in namespace "+s.namespace, `id = "all"`, "take_ownership")
+			"1 releases of its owner and name already exist", "a: release one in namespace "+s.namespace, `id = "all"`, "take_ownership")
 		if left := second.run(t, "state", "list"); strings.Contains(left, "fleet_cluster_target") {
 			t.Errorf("the target is in the state:\n%s", left)
 		}
@@ -62,12 +62,12 @@ func TestAccLostStateIsImported(t *testing.T) {
 		}
 	}
 	plan := unwrapped(w.run(t, "plan", "-input=false"))
-	for _, want := range []string{"releases of its owner and name are there already", "a: release two in namespace " + s.namespace, "import {"} {
+	for _, want := range []string{"releases of its owner and name already exist", "a: release two in namespace " + s.namespace, "import {"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, plan)
 		}
 	}
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "2 releases of its owner and name are there already", "import {")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "2 releases of its owner and name already exist", "import {")
 	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles"),
 		"import {\n  to = fleet_cluster_target.all\n  id = \"all/a\"\n}\n")
 	w.apply(t)
@@ -168,7 +168,7 @@ func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 
 	renamed := strings.Replace(targetOf("right", "yes", "wait = false", bundles), `name = "right"`, `name = "left"`, 1)
 	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "", bundles), renamed)
-	w.fail(t, []string{"plan", "-input=false"}, "Two targets are called left")
+	w.fail(t, []string{"plan", "-input=false"}, "Two targets have the name left")
 
 	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "", bundles), targetOf("right", "no", "", bundles))
 	w.apply(t)
@@ -274,7 +274,7 @@ func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 			w.run(t, "taint", "fleet_cluster_target.all")
 			if lifecycle != "" {
 				for range 2 { // Trying again makes it no worse.
-					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "there already")
+					w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "already exist")
 				}
 				w.configure(t, config("take_ownership = true\n")...)
 			}

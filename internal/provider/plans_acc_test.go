@@ -147,7 +147,7 @@ func situations() map[string]situation {
 			w.configure(t, s.provider("", on, on, on), s.movingBundle("web", "", false, "web"), s.movingBundle("logs", "", false, "logs", "shared"),
 				target(`diff = "rendered"`, web, logs))
 		}},
-		"a cluster does not answer": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a cluster does not respond": {prepare: func(t *testing.T, s *site, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.bundle("web", "x"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)

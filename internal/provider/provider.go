@@ -73,14 +73,14 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 		Attributes: map[string]schema.Attribute{
 			"owner": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Who owns the releases. Terraform workspaces that share a cluster need different owners; " +
-					"a release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
+				MarkdownDescription: "The owner of the releases. Terraform workspaces that share a cluster need different owners. " +
+					"A release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
 				Validators: []validator.String{framework.LabelValue()},
 			},
 			"clusters": framework.NewMapNested(schema.MapNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "The clusters by name: how each is reached, and the facts that targeting and templates see. " +
-					"The map, any entry and any value may be unknown while planning, for clusters made in the same apply.",
+				MarkdownDescription: "The clusters by name: the connection of each cluster, and the facts for targeting and templates. " +
+					"The map, any entry and any value may be unknown while planning, for clusters created in the same apply.",
 				Validators:   []validator.Map{mapvalidator.KeysAre(framework.DNSLabel())},
 				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(clusterAttributes())},
 			}),
@@ -95,12 +95,12 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 						Attributes:          framework.Provider(selectorAttributes()),
 						Validators:          []validator.Object{framework.Required{}},
 					},
-					"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the group, which `cluster_group_selector` looks at."},
+					"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the group, for `cluster_group_selector`."},
 				}},
 			},
 			"git": schema.MapNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest one that fits is used; " +
+				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest matching key is used; " +
 					"credentials are sent nowhere else.",
 				Validators:   []validator.Map{mapvalidator.KeysAre(gitPrefix())},
 				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(gitAttributes())},
@@ -108,47 +108,47 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			"registries": schema.MapNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "Credentials for Helm repositories, OCI registries and archives, by the beginning of the URL, such as " +
-					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest one that fits is used; credentials are sent nowhere else.",
+					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest matching key is used; credentials are sent nowhere else.",
 				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(registryAttributes())},
 			},
 			"sops": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "Keys for files that [SOPS](https://github.com/getsops/sops) has encrypted: values files named in `helm.valuesFiles`, and manifests. " +
-					"They are decrypted in memory only. No other keys are used: no environment variable, no file of the home folder, no gpg, no service of a cloud. " +
+				MarkdownDescription: "Keys for files encrypted by [SOPS](https://github.com/getsops/sops): values files named in `helm.valuesFiles`, and manifests. " +
+					"They are decrypted in memory only. No other keys are used: no environment variable, no file of the home folder, no gpg, no cloud service. " +
 					"An encrypted file that no key decrypts is an error. See the guide on security.",
 				Attributes: map[string]schema.Attribute{
-					"age_keys": sopsKeys("age identities, such as `AGE-SECRET-KEY-1...`, or files of them as a whole."),
+					"age_keys": sopsKeys("age identities, such as `AGE-SECRET-KEY-1...`, or the content of identity files."),
 					"pgp_keys": sopsKeys("OpenPGP private keys without a passphrase, armored, as `gpg --export-secret-keys --armor` writes them."),
 				},
 			},
 			"parallelism": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "How many operations on clusters run at once, over all resources. Default 16. A deployment that only waits until its " +
-					"objects are ready makes room for another, up to four for each operation but the first.",
+				MarkdownDescription: "How many operations on clusters run at the same time, over all resources. Default 16. A deployment that only waits until its " +
+					"objects are ready lets another deployment start, up to four for each operation except the first.",
 				Validators: []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"render_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How long the templates of one deployment may run, such as `30s`. Default `1m`. Templates run in processes that have no access " +
+				MarkdownDescription: "How long the templates of one deployment may run, such as `30s`. Default `1m`. Templates run in processes without access " +
 					"to files, network or credentials; the guide on security names their limits.",
 				Validators: []validator.String{framework.Duration()},
 			},
 			"on_unreachable": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What a refresh does when a cluster does not answer: `keep` (default) keeps what is known of its " +
-					"deployments and warns, `error` fails. Neither ever takes a cluster that does not answer for an empty one.",
+				MarkdownDescription: "What a refresh does when a cluster does not respond: `keep` (default) keeps the last known state of its " +
+					"deployments and warns, `error` fails. Neither treats a cluster that does not respond as empty.",
 				Validators: []validator.String{stringvalidator.OneOf(keepUnreachable, errorUnreachable)},
 			},
 			"on_missing": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What happens to deployments on a cluster that `clusters` no longer holds and that cannot be cleaned up, because its connection held a secret or arguments of a command, " +
-					"which is never kept, or because it does not answer any more: `error` (default) asks for the entry back for one apply; " +
-					"`forget` drops them from state and leaves them on the cluster.",
+				MarkdownDescription: "What happens to deployments on a cluster that was removed from `clusters` if they cannot be uninstalled. Either its connection contained a secret or arguments of a command, " +
+					"which are never stored, or the cluster does not respond any more. `error` (default): the plan fails until the entry is restored for one apply. " +
+					"`forget`: they are removed from the state and stay on the cluster.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.MissingIsError), string(deploy.ForgetMissing))},
 			},
 			"cache_dir": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git: they are kept there for a week after they were last read, so that a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",
+				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git. Commits are kept for a week after they were last read, so a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",
 			},
 		},
 	}

@@ -33,21 +33,21 @@ func clusterAttributes() map[string]schema.Attribute {
 		"tls_server_name":          framework.OptionalString("Name expected in the API server's certificate."),
 		"insecure":                 framework.OptionalBool("Do not verify the API server's certificate."),
 		"impersonate_user":         framework.OptionalString("User to act as."),
-		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests a second to this cluster. Default no limit: API servers protect themselves, and no more than 64 requests are ever on their way to one cluster."},
+		"qps":                      schema.Float64Attribute{Optional: true, MarkdownDescription: "Requests per second to this cluster. Default no limit: API servers protect themselves, and at most 64 requests to one cluster run at the same time."},
 		"burst": schema.Int64Attribute{
-			Optional: true, MarkdownDescription: "Requests at once before `qps` counts. Default 100; without `qps` it has no effect, and the plan warns.",
+			Optional: true, MarkdownDescription: "Requests at the same time before `qps` applies. Default 100. Without `qps` it has no effect, and the plan warns.",
 			Validators: []validator.Int64{framework.NeedsFloat64("qps", "burst has no effect", "Without qps requests to this cluster are not limited. Set qps, or remove burst.")},
 		},
 		"request_timeout": framework.OptionalString("Longest time for one request, such as `30s`, the default.", framework.Duration()),
 
-		"labels":          framework.OptionalStringMap("Labels that selectors match and templates see."),
-		"annotations":     framework.OptionalStringMap("Annotations that templates see."),
-		"template_values": framework.OptionalString("What templates see as `.ClusterValues`: a map as YAML or JSON, for example by `jsonencode`."),
-		"namespace":       framework.OptionalString("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
-		"uid": framework.OptionalString("UID of the cluster's namespace `kube-system`. Nothing is written to a cluster that has another one. " +
-			"Without it the first apply of a target on the cluster takes the cluster that the connection leads to; later ones compare it with the state."),
-		"display_name": framework.OptionalString("A second name by which rules can name the cluster."),
-		"paused":       framework.OptionalBool("Hold everything back on this cluster: changes are planned as held, and what is there stays as it is."),
+		"labels":          framework.OptionalStringMap("Labels for selectors and templates."),
+		"annotations":     framework.OptionalStringMap("Annotations for templates."),
+		"template_values": framework.OptionalString("The value of `.ClusterValues` in templates: a map as YAML or JSON, for example by `jsonencode`."),
+		"namespace":       framework.OptionalString("Fleet's workspace namespace, for templates. Default `fleet-default`."),
+		"uid": framework.OptionalString("UID of the cluster's namespace `kube-system`. Nothing is written to a cluster with another UID. " +
+			"Without it, the first apply of a target accepts any cluster that the connection reaches. Later applies compare its UID with the state."),
+		"display_name": framework.OptionalString("A second name of the cluster, for rules."),
+		"paused":       framework.OptionalBool("Pause the cluster: changes are planned as held, and existing deployments stay as they are."),
 	}
 }
 
@@ -65,7 +65,7 @@ func gitAttributes() map[string]schema.Attribute {
 			"id":              framework.RequiredString("Id or client id of the app."),
 			"installation_id": schema.Int64Attribute{Required: true, MarkdownDescription: "Id of its installation."},
 			"private_key":     schema.StringAttribute{Required: true, Sensitive: true, MarkdownDescription: "Private key of the app, PEM."},
-			"api_url":         framework.OptionalString("Address of the API. Default: `https://api.github.com`, and `/api/v3` of the host for other hosts than github.com."),
+			"api_url":         framework.OptionalString("Address of the API. Default: `https://api.github.com`, or `/api/v3` of the host for hosts other than github.com."),
 		}),
 	}
 }
@@ -77,6 +77,6 @@ func registryAttributes() map[string]schema.Attribute {
 		"token":      framework.SecretString("Bearer token, instead of user name and password."),
 		"ca_bundle":  framework.OptionalString("Certificates of the server's authority, PEM."),
 		"insecure":   framework.OptionalBool("Do not verify the server's certificate."),
-		"plain_http": framework.OptionalBool("Speak HTTP to an OCI registry."),
+		"plain_http": framework.OptionalBool("Use HTTP for an OCI registry."),
 	}
 }

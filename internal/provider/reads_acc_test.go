@@ -45,20 +45,20 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 	inApply := role(t, "apply")
 	planned := []string{"plan", "-input=false", "-out=tfplan"}
 	for _, r := range []reading{
-		{name: "a create", before: f.set("value", "first"), args: planned, says: []string{"takes over what belongs to others", "of no release"}, apply: true},
+		{name: "a create", before: f.set("value", "first"), args: planned, says: []string{"takes over releases or objects of other owners", "of no release"}, apply: true},
 		{name: "nothing to do", args: planned, says: []string{"No changes"}},
 		{name: "a refresh alone", args: []string{"plan", "-refresh-only", "-input=false"}, says: []string{"No changes"}},
 		{name: "the data sources", before: f.set("data", "yes"), args: planned, says: []string{"Changes to Outputs"}},
 		{name: "drift", before: f.drift, args: planned, says: []string{"ConfigMap " + g.namespace + "/one differs", "ConfigMap " + g.namespace + "/repo is missing"}, apply: true},
 		{name: "an object that another release holds", before: f.hold, args: planned, says: []string{"another release", "former"}},
 		{name: "an update", before: f.set("value", "second"), args: planned, says: []string{"will be updated in-place", "wheels." + g.namespace + ".example.com: a/gears, b/gears"}},
-		{name: "the rendered objects of an update", before: f.set("diff", "rendered"), args: planned, says: []string{"what changes in rendered objects", "+ key: second"}},
+		{name: "the rendered objects of an update", before: f.set("diff", "rendered"), args: planned, says: []string{"changes in rendered objects", "+ key: second"}},
 		{name: "an update without a refresh", before: f.set("diff", ""), args: append(slices.Clone(planned), "-refresh=false"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update of one resource", args: append(slices.Clone(planned), "-target=fleet_bundle.one"), says: []string{"will be updated in-place"}, asks: -1},
 		{name: "an update is carried out", args: planned, says: []string{"will be updated in-place"}, apply: true},
 		{name: "values from the cluster changed", before: func(t *testing.T) { t.Helper(); g.setSecret(t, 0, "other") }, args: planned, says: []string{"~ \"a/app\""}, apply: true},
-		{name: "a new bundle where objects are", before: f.set("bare", "yes"), args: planned, says: []string{"takes over what belongs to others", "of no release"}},
-		{name: "a new bundle that will be refused", before: f.set("take", "false"), args: planned, says: []string{"will be refused what belongs to others"}},
+		{name: "a new bundle where objects are", before: f.set("bare", "yes"), args: planned, says: []string{"takes over releases or objects of other owners", "of no release"}},
+		{name: "a new bundle that will be refused", before: f.set("take", "false"), args: planned, says: []string{"cannot take over releases or objects of other owners"}},
 		{name: "a bundle leaves", before: f.set("bare", "", "take", "true", "without", "hooks"), args: planned, says: []string{"- \"a/hooks\""}, apply: true},
 		{name: "a cluster leaves its group", before: f.set("b", off), args: planned, says: []string{"- \"b/one\""}},
 		{name: "a cluster is removed", before: f.set("b", ""), args: planned, says: []string{"- \"b/one\""}, asks: 1},
@@ -71,7 +71,7 @@ func TestAccPlanningOnlyReads(t *testing.T) {
 			f.set("drift", "release", "value", "third")(t)
 		}, args: planned, says: []string{"will be updated in-place"}, apply: true},
 		{name: "a record is gone", before: func(t *testing.T) { t.Helper(); g.deleteRecords(t, 0) }, args: planned, says: []string{"+ \"a/one\""}, apply: true},
-		{name: "the rendered objects of what is drifted and goes", before: f.set("diff", "rendered", "drift", "live", "without", "one"), args: planned, says: []string{"what changes in rendered objects", "- \"a/one\""}},
+		{name: "the rendered objects of what is drifted and goes", before: f.set("diff", "rendered", "drift", "live", "without", "one"), args: planned, says: []string{"changes in rendered objects", "- \"a/one\""}},
 		{name: "an import", before: func(t *testing.T) {
 			t.Helper()
 			w.run(t, "state", "rm", "fleet_cluster_target.all")

@@ -44,28 +44,28 @@ func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 			MarkdownDescription: "Clusters by name, instead of those of the provider.",
 			Validators:          []validator.Map{mapvalidator.KeysAre(framework.DNSLabel())},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"labels":          framework.OptionalStringMap("Labels that selectors match and templates see."),
-				"annotations":     framework.OptionalStringMap("Annotations that templates see."),
-				"template_values": framework.OptionalString("What templates see as `.ClusterValues`: a map as YAML or JSON."),
-				"namespace":       framework.OptionalString("Fleet's workspace namespace, which templates see. Default `fleet-default`."),
-				"display_name":    framework.OptionalString("A second name by which rules can name the cluster."),
+				"labels":          framework.OptionalStringMap("Labels for selectors and templates."),
+				"annotations":     framework.OptionalStringMap("Annotations for templates."),
+				"template_values": framework.OptionalString("The value of `.ClusterValues` in templates: a map as YAML or JSON."),
+				"namespace":       framework.OptionalString("Fleet's workspace namespace, for templates. Default `fleet-default`."),
+				"display_name":    framework.OptionalString("A second name of the cluster, for rules."),
 			}},
 		},
-		"kube_version": framework.OptionalString("Version of Kubernetes that charts see. Default `" + defaultKubeVersion + "`. Charts that look at the cluster may render otherwise there."),
-		"show_secrets": framework.OptionalBool("Show the values of Secrets in `manifest`, which stands in state. Default `false`."),
+		"kube_version": framework.OptionalString("Version of Kubernetes for charts. Default `" + defaultKubeVersion + "`. Charts that read from the cluster may render differently there."),
+		"show_secrets": framework.OptionalBool("Show the values of Secrets in `manifest`, which is stored in state. Default `false`."),
 		"deployments": framework.ComputedObjects("The deployments, by `cluster/bundle`.", map[string]schema.Attribute{
 			"release":   framework.ComputedString("Name of the Helm release."),
 			"namespace": framework.ComputedString("Namespace of the Helm release."),
 			"options": schema.StringAttribute{
 				Computed: true, Sensitive: true,
-				MarkdownDescription: "The options of the bundle on this cluster, merged and templated, as JSON in Fleet's field names. Sensitive, because values can be; `nonsensitive()` shows it.",
+				MarkdownDescription: "The options of the bundle on this cluster, merged and templated, as JSON with Fleet's field names. Sensitive, because values can be; `nonsensitive()` shows it.",
 			},
-			"manifest": framework.ComputedString("The objects as YAML documents, hooks at the end. `crds/` of charts and hooks that Helm does not know are left out."),
+			"manifest": framework.ComputedString("The objects as YAML documents, hooks at the end. `crds/` of charts and hooks that Helm does not know are omitted."),
 		}),
 	})
 	resp.Schema = datasourceschema.Schema{
-		MarkdownDescription: "Renders bundles for clusters, without reaching any: the options that each deployment gets, and the objects that it consists of. " +
-			"With `clusters` given here it needs no connection and no credentials, so it runs anywhere, such as in a test of a pull request.",
+		MarkdownDescription: "Renders bundles for clusters, without connecting to any: the options and the objects of each deployment. " +
+			"With `clusters` set here it needs no connection and no credentials, so it runs anywhere, for example in a test of a pull request.",
 		Attributes: framework.DataSource(attributes),
 	}
 }

@@ -56,7 +56,7 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 			w.apply(t)
 			before := s.releases(t, 0)
 			output := unwrapped(w.run(t, "apply", "-auto-approve", "-replace="+replace))
-			for _, wrong := range []string{"are there already", "will be refused", "not in its state", "belongs to somebody else", "does not belong to this provider"} {
+			for _, wrong := range []string{"already exist", "cannot take over", "not in its state", "does not belong to this provider"} {
 				if strings.Contains(output, wrong) {
 					t.Errorf("the replacement says %q of its own releases:\n%s", wrong, output)
 				}

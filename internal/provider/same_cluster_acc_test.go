@@ -21,5 +21,5 @@ func TestAccSameClusterTwice(t *testing.T) {
 	configure("1")
 	w.apply(t)
 	configure("2")
-	expectSays(t, w.run(t, "plan", "-input=false"), "several entries of clusters lead to one cluster", "a, b")
+	expectSays(t, w.run(t, "plan", "-input=false"), "several entries of clusters connect to one cluster", "a, b")
 }

@@ -23,7 +23,7 @@ func TestAccServiceAccount(t *testing.T) {
 	}
 	// It may work in its namespace and nowhere else.
 	w.configure(t, s.provider("", on), bundle(configMap("one", "x")+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: default}\n"), target("", "fleet_bundle.one.bundles"))
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/one", "the cluster refuses the request", "system:serviceaccount:cattle-fleet-system:"+s.namespace)
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/one", "the cluster denies the request", "system:serviceaccount:cattle-fleet-system:"+s.namespace)
 	w.configure(t, s.provider("", on), bundle(configMap("one", "x")), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	s.expectReleases(t, 0, "one")

@@ -95,7 +95,7 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	w.configure(t, s.clusters(entries), s.spread("one", entries), s.spread("two", entries), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	healthy.reset()
 	finished.reset()
-	output := w.fail(t, applying, "k03/one, k03/two", "k11/one, k11/two", "k15/one, k15/two", "does not answer")
+	output := w.fail(t, applying, "k03/one, k03/two", "k11/one, k11/two", "k15/one, k15/two", "does not respond")
 	// The slow one gets there, and has nothing to report.
 	if errors := strings.Count(output, "Error: "); errors != 3 {
 		t.Errorf("%d errors, want one for each cause:\n%s", errors, output)

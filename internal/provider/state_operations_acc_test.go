@@ -202,7 +202,7 @@ func TestAccTargetsGetOtherKeys(t *testing.T) {
 			w.configure(t, s.provider("", on, on), s.bundle("one", "x"), test.after)
 			if test.again {
 				if output, err := w.try(t, "apply", "-auto-approve", "-input=false"); err != nil {
-					if !strings.Contains(unwrapped(output), "of its owner and name are there already") {
+					if !strings.Contains(unwrapped(output), "of its owner and name already exist") {
 						t.Fatalf("the apply fails otherwise than for what the former target still has:\n%s", output)
 					}
 					w.apply(t)

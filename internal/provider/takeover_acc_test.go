@@ -215,7 +215,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 
 			w.configure(t, s.provider("", on), s.web(), target("", "fleet_bundle.web.bundles"))
 			refused := unwrapped(w.run(t, "plan", "-input=false"))
-			if want := fmt.Sprintf("a/web: release web in namespace %s, revision %d, of %s", s.namespace, last, test.holder); !strings.Contains(refused, want) || !strings.Contains(refused, "will be refused") {
+			if want := fmt.Sprintf("a/web: release web in namespace %s, revision %d, of %s", s.namespace, last, test.holder); !strings.Contains(refused, want) || !strings.Contains(refused, "cannot take over") {
 				t.Errorf("the plan does not say %q:\n%s", want, refused)
 			}
 			w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "take_ownership")
@@ -332,7 +332,7 @@ func TestAccBareObjectsAreTakenOver(t *testing.T) {
 			t.Errorf("a plan does not say %q:\n%s\n%s", line, refused, taken)
 		}
 	}
-	if !strings.Contains(refused, "will be refused") || !strings.Contains(taken, "takes over") {
+	if !strings.Contains(refused, "cannot take over") || !strings.Contains(taken, "takes over") {
 		t.Errorf("the plans do not say what becomes of them:\n%s\n%s", refused, taken)
 	}
 	w.apply(t)

@@ -14,13 +14,13 @@ type count struct {
 
 func countsShown() []count {
 	return []count{
-		{"desired_ready", "Objects there should be.", status.Counts.Desired},
-		{"ready", "As they were deployed, and ready.", func(c status.Counts) int { return c.Ready }},
-		{"not_ready", "As they were deployed, and not ready.", func(c status.Counts) int { return c.NotReady }},
-		{"modified", "Not as they were deployed.", func(c status.Counts) int { return c.Modified }},
-		{"missing", "Deployed, and not there.", func(c status.Counts) int { return c.Missing }},
-		{"not_owned", "There, and held by another release; they count in none of the others.", func(c status.Counts) int { return c.NotOwned }},
-		{"unknown", "Not looked at, for lack of rights or because the deployment failed.", func(c status.Counts) int { return c.Unknown }},
+		{"desired_ready", "All objects of the deployments.", status.Counts.Desired},
+		{"ready", "Unchanged since they were deployed, and ready.", func(c status.Counts) int { return c.Ready }},
+		{"not_ready", "Unchanged since they were deployed, and not ready.", func(c status.Counts) int { return c.NotReady }},
+		{"modified", "Different from what was deployed.", func(c status.Counts) int { return c.Modified }},
+		{"missing", "Deployed, but missing on the cluster.", func(c status.Counts) int { return c.Missing }},
+		{"not_owned", "Owned by another release; they count in none of the other numbers.", func(c status.Counts) int { return c.NotOwned }},
+		{"unknown", "Not read, because permission is missing or the deployment failed.", func(c status.Counts) int { return c.Unknown }},
 	}
 }
 

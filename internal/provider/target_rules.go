@@ -29,7 +29,7 @@ func selectorAttributes() map[string]schema.Attribute {
 		"match_labels": framework.OptionalStringMap("Labels with exactly these values."),
 		"match_expressions": schema.ListNestedAttribute{
 			Optional:            true,
-			MarkdownDescription: "Conditions on labels, all of which must hold.",
+			MarkdownDescription: "Conditions on labels. All of them must be met.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"key":      framework.OptionalString("The label. Required.", framework.Required{}),
 				"operator": framework.OptionalString("`In`, `NotIn`, `Exists` or `DoesNotExist`. Required.", framework.Required{}),

@@ -19,9 +19,9 @@ func valuesWriteOnlyAttribute() schema.DynamicAttribute {
 	return schema.DynamicAttribute{
 		Optional: true, WriteOnly: true,
 		MarkdownDescription: "Secret values: an object from the name of a bundle to its values, an object or a map written as YAML or JSON. " +
-			"They are merged last, also over `valuesFrom`, and `${ }` in them is not a template. Terraform stores them in no plan and no state, and they can be ephemeral. " +
-			"Every write of a release uses the value of that moment, whatever the reason for the write. Change a value only together with its version in `values_wo_version`: " +
-			"another value alone deploys nothing. Needs Terraform 1.11 or OpenTofu 1.11. See the guide [Secrets](../guides/secrets.md).",
+			"They are merged last, also over `valuesFrom`, and `${ }` in them is not a template. Terraform stores them in no plan and no state. They can be ephemeral. " +
+			"Every write of a release uses the current value. Change a value only together with its version in `values_wo_version`: " +
+			"a changed value alone deploys nothing. Needs Terraform 1.11 or OpenTofu 1.11. See the guide [Secrets](../guides/secrets.md).",
 	}
 }
 
@@ -29,8 +29,8 @@ func filesWriteOnlyAttribute() schema.DynamicAttribute {
 	return schema.DynamicAttribute{
 		Optional: true, WriteOnly: true,
 		MarkdownDescription: "Secret manifests: an object from the name of a bundle to an object from a path in the bundle to the content of the file. " +
-			"The bundle must be one of plain manifests, without a chart and without a kustomization, and must not have a file of that path. " +
-			"Everything else is as with `values_wo`, with `files_wo_version`.",
+			"The bundle must consist of plain manifests, without a chart or a kustomization, and must not contain a file with that path. " +
+			"Otherwise it works like `values_wo`, with `files_wo_version`.",
 	}
 }
 
@@ -38,7 +38,7 @@ func writeOnlyVersionAttribute(of string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Versions of `" + of + "`: a map from the name of a bundle to any text or number. Each bundle of `" + of + "` needs one. " +
-			"Another version deploys this bundle again, on each of its clusters, and no other. The versions stand in plan and state.",
+			"A changed version deploys this bundle again on each of its clusters, and no other bundle. The versions are stored in plan and state.",
 	}
 }
 

@@ -36,7 +36,7 @@ func TestAccEmptyListsForgetNothing(t *testing.T) {
 
 	proxy.Set(lies)
 	output := unwrapped(w.expectEmptyPlan(t))
-	for _, want := range []string{"cannot look at a/one, a/two", cause} {
+	for _, want := range []string{"cannot read a/one, a/two", cause} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, output)
 		}

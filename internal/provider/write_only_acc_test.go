@@ -356,15 +356,15 @@ func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 		{"no version", `values_wo = { app = { a = var.password } }`, "values_wo_version has no entry for the bundle"},
 		{"no values", `values_wo_version = { app = 1 }`, "values_wo has no entry for the bundle"},
 		{"values that are no map", "values_wo = { app = [var.password] }\n  values_wo_version = { app = 1 }", "neither an object nor a map"},
-		{"text that is no map", "values_wo = { app = \"- ${var.password}\" }\n  values_wo_version = { app = 1 }", "no map written as YAML or JSON"},
+		{"text that is no map", "values_wo = { app = \"- ${var.password}\" }\n  values_wo_version = { app = 1 }", "not a map written as YAML or JSON"},
 		{"no object", "values_wo = var.password\n  values_wo_version = { app = 1 }", "It must be an object"},
 		{"null", "values_wo = { app = null }\n  values_wo_version = { app = 1 }", "neither an object nor a map"},
-		{"a path that leads out", "files_wo = { other = { \"../x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", "is no path within the bundle"},
+		{"a path that leads out", "files_wo = { other = { \"../x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", "is not a path within the bundle"},
 		{"a path of the bundle", "files_wo = { other = { \"m.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `the bundle already contains the file "m.yaml"`},
 		{"a file that is no manifest", "files_wo = { other = { \"x.txt\" = var.password } }\n  files_wo_version = { other = 1 }", `"x.txt" is not deployed`},
 		{"a template", "files_wo = { other = { \"templates/x.yaml\" = var.password } }\n  files_wo_version = { other = 1 }", `"templates/x.yaml" is not deployed`},
 		{"a file of a chart", "files_wo = { app = { \"x.yaml\" = var.password } }\n  files_wo_version = { app = 1 }", "the bundle is a Helm chart"},
-		{"content that is no text", "files_wo = { other = { \"x.yaml\" = { a = var.password } } }\n  files_wo_version = { other = 1 }", "has no text as its content"},
+		{"content that is no text", "files_wo = { other = { \"x.yaml\" = { a = var.password } } }\n  files_wo_version = { other = 1 }", "does not have text as its content"},
 	} {
 		s.values = row.values
 		s.write(t)

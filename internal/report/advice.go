@@ -24,27 +24,27 @@ func advice(err error) string {
 	)
 	switch {
 	case errors.As(err, &unreachable):
-		return "Bring the cluster back, or take it out of the target's rules, and apply again. " +
-			"If it is gone for good, take its entry out of the provider and set on_missing = \"forget\"."
+		return "Make the cluster reachable, or exclude it from the target's rules, and apply again. " +
+			"If the cluster no longer exists, remove its entry from the provider and set on_missing = \"forget\"."
 	case errors.As(err, &denied):
-		return "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."
+		return "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."
 	case errors.As(err, &other):
-		return "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new one."
+		return "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new cluster."
 	case errors.As(err, &unlisted):
-		return fmt.Sprintf("Apply again when the API server lists all Secrets. If the release is gone, remove what is left of its record, which is the Secret "+
+		return fmt.Sprintf("Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are "+
 			"sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.%s.v%d in namespace %s.", unlisted.Release, unlisted.Revision, unlisted.Namespace)
 	case errors.As(err, &foreign) && foreign.Ownership == release.OtherTool:
-		return "Set take_ownership = true on the target to write over it or to remove it, or leave the release to who made it: take the bundle or the cluster out of the target, or the target out of the state (terraform state rm)."
+		return "To overwrite or remove the release, set take_ownership = true on the target. To leave it to its owner, remove the bundle or the cluster from the target, or remove the target from the state (terraform state rm)."
 	case errors.As(err, &foreign) && (foreign.Ownership == release.OtherTarget || foreign.Ownership == release.SameName):
-		return "Take the release out of the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."
+		return "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."
 	case errors.As(err, &foreign):
-		return "Set take_ownership = true on the target to take the release over, or choose another release name."
+		return "Set take_ownership = true on the target to take over the release, or choose another release name."
 	case errors.As(err, &missing):
-		return "Put the cluster's entry back for one apply, or set on_missing = \"forget\" on the provider."
+		return "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."
 	case errors.As(err, &lacking):
-		return "Add that bundle to the target, or deploy it by another target of the same owner and name that one in depends_on."
+		return "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."
 	case errors.As(err, &held):
-		return "Correct what holds it up and apply again: the next apply goes on where this one stopped."
+		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}
-	return "Correct the cause and apply again: only what failed is tried again."
+	return "Correct the cause and apply again. Only failed deployments are retried."
 }

@@ -65,15 +65,15 @@ func Notices(name string, notices []deploy.Notice) []Message {
 		}
 	}
 	add(found.kept, "objects stay on their clusters",
-		"These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have "+
-			"without deleteCRDResources). Nothing manages them any more.")
+		"These releases were uninstalled, and some of their objects remain. They have the annotation helm.sh/resource-policy: keep, as all custom resource definitions do "+
+			"without deleteCRDResources. No release owns these objects any more.")
 	add(found.inNamespace, "namespaces stay on their clusters",
-		"They were to be deleted with their releases (deleteNamespace), and something else is in them:")
+		"They are not deleted in spite of deleteNamespace, because they contain other objects:")
 	add(found.notOwned, "objects are not deleted",
-		"The release records name these objects, and the objects themselves do not name the release in their annotations meta.helm.sh/release-name and "+
-			"meta.helm.sh/release-namespace, or are outside of the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.")
-	add(found.untrusted, "release records are not as this target wrote them",
-		"Somebody else changed these records, or the target took the releases up without writing them since. What they name was removed only where the objects name the release:")
-	add(found.leftToOthers, "releases are left to others", "They were taken over and stay as they are:")
+		"The release records list these objects. But the objects do not name the release in their annotations meta.helm.sh/release-name and "+
+			"meta.helm.sh/release-namespace, or are outside the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.")
+	add(found.untrusted, "release records differ from what this target wrote",
+		"Another client changed these records, or the target adopted the releases and has not written them since. Only objects whose annotations name the release were removed:")
+	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
 }

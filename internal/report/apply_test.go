@@ -35,7 +35,7 @@ func TestFailuresAreGroupedByCause(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		{"upgrading a/one failed", "immutable", "a/one is ErrApplied (release one in namespace ns)", "Next:"},
-		{"2 deployments failed", "b/one, c/one", "does not answer", "connection refused", "b/one is not deployed", "Bring the cluster back"},
+		{"2 deployments failed", "b/one, c/one", "does not respond", "connection refused", "b/one is not deployed", "Make the cluster reachable"},
 	} {
 		text := messages[i].Summary + "\n" + messages[i].Detail
 		for _, part := range want {
@@ -53,18 +53,18 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		"any":            {err: errors.New("immutable"), want: "Correct the cause and apply again: only what failed is tried again."},
-		"denied":         {err: &status.DeniedError{Cluster: "a", Err: errors.New("forbidden")}, want: "Check the credentials of the cluster, the rights of its user, and its quotas and policies; then apply again."},
-		"another one":    {err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new one."},
-		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Put the cluster's entry back for one apply, or set on_missing = \"forget\" on the provider."},
-		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target, or deploy it by another target of the same owner and name that one in depends_on."},
-		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct what holds it up and apply again: the next apply goes on where this one stopped."},
-		"other owner":    {err: &release.ForeignError{Ownership: release.OtherOwner}, want: "Set take_ownership = true on the target to take the release over, or choose another release name."},
-		"another target": {err: &release.ForeignError{Ownership: release.OtherTarget}, want: "Take the release out of the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."},
-		"another tool":   {err: &release.ForeignError{Ownership: release.OtherTool}, want: "Set take_ownership = true on the target to write over it or to remove it, or leave the release to who made it: take the bundle or the cluster out of the target, or the target out of the state (terraform state rm)."},
+		"any":            {err: errors.New("immutable"), want: "Correct the cause and apply again. Only failed deployments are retried."},
+		"denied":         {err: &status.DeniedError{Cluster: "a", Err: errors.New("forbidden")}, want: "Check the credentials of the cluster, the permissions of its user, and its quotas and policies. Then apply again."},
+		"another one":    {err: &deploy.OtherClusterError{Cluster: "a"}, want: "Correct the connection of the cluster. If the cluster was replaced on purpose, set uid in its entry to the UID of the new cluster."},
+		"entry removed":  {err: &status.MissingClusterError{Name: "a"}, want: "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."},
+		"no dependency":  {err: &rollout.MissingDependencyError{Bundle: "db"}, want: "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."},
+		"held":           {err: &rollout.HeldError{Reason: "db failed"}, want: "Correct the cause and apply again. The next apply continues where this one stopped."},
+		"other owner":    {err: &release.ForeignError{Ownership: release.OtherOwner}, want: "Set take_ownership = true on the target to take over the release, or choose another release name."},
+		"another target": {err: &release.ForeignError{Ownership: release.OtherTarget}, want: "Remove the release from the other target and apply again, give both targets the same adoption_key, or set take_ownership = true."},
+		"another tool":   {err: &release.ForeignError{Ownership: release.OtherTool}, want: "To overwrite or remove the release, set take_ownership = true on the target. To leave it to its owner, remove the bundle or the cluster from the target, or remove the target from the state (terraform state rm)."},
 		"unlisted": {
 			err:  &release.UnlistedError{Release: "web", Namespace: "ns", Revision: 3},
-			want: "Apply again when the API server lists all Secrets. If the release is gone, remove what is left of its record, which is the Secret sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.web.v3 in namespace ns.",
+			want: "Apply again when the API server lists all Secrets. If the release is gone, delete the remaining Secrets of its record. Their names are sh.helm.release.v1.RELEASE.vREVISION, such as sh.helm.release.v1.web.v3 in namespace ns.",
 		},
 	}
 	for name, test := range tests {
@@ -93,20 +93,20 @@ func TestNotices(t *testing.T) {
 	want := []report.Message{
 		{
 			Severity: report.Warning, Summary: "Target all: objects stay on their clusters",
-			Detail: "These releases were removed, and some of their objects ask to be kept (helm.sh/resource-policy: keep, as all custom resource definitions have without deleteCRDResources). Nothing manages them any more.\n\n" +
+			Detail: "These releases were uninstalled, and some of their objects remain. They have the annotation helm.sh/resource-policy: keep, as all custom resource definitions do without deleteCRDResources. No release owns these objects any more.\n\n" +
 				"  - a/web: PersistentVolumeClaim ns/data, ConfigMap ns/kept\n  - b/web: ConfigMap ns/kept",
 		},
 		{
 			Severity: report.Warning, Summary: "Target all: namespaces stay on their clusters",
-			Detail: "They were to be deleted with their releases (deleteNamespace), and something else is in them:\n\n  - b/web: Pod ns/other",
+			Detail: "They are not deleted in spite of deleteNamespace, because they contain other objects:\n\n  - b/web: Pod ns/other",
 		},
 		{
-			Severity: report.Warning, Summary: "Target all: release records are not as this target wrote them",
-			Detail: "Somebody else changed these records, or the target took the releases up without writing them since. What they name was removed only where the objects name the release:\n\n  - a/web: its hooks were not run",
+			Severity: report.Warning, Summary: "Target all: release records differ from what this target wrote",
+			Detail: "Another client changed these records, or the target adopted the releases and has not written them since. Only objects whose annotations name the release were removed:\n\n  - a/web: its hooks were not run",
 		},
 		{
-			Severity: report.Warning, Summary: "Target all: releases are left to others",
-			Detail: "They were taken over and stay as they are:\n\n  - c/web: target other",
+			Severity: report.Warning, Summary: "Target all: releases of other owners are not removed",
+			Detail: "These owners took over the releases, which stay as they are:\n\n  - c/web: target other",
 		},
 	}
 	if diff := cmp.Diff(want, messages); diff != "" {

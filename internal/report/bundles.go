@@ -30,7 +30,7 @@ func (s BundleSource) Planned(planned source.Planned, err error, hint func(error
 			fmt.Fprintf(&lines, "  - %s\n", err)
 		}
 		messages = append(messages, warning("GitRepo "+s.Name+": bundles are held",
-			lines.String()+"\nThese bundles stay as they are, and new ones are left out. No bundle is removed until all of them can be made.")...)
+			lines.String()+"\nThese bundles stay as they are, and new bundles are left out. No bundle is removed until all bundles can be built.")...)
 	}
 	for _, err := range errorsOf(err) {
 		if of, ok := errors.AsType[*source.ElementError](err); ok {
@@ -51,19 +51,19 @@ func problems(name string, problems []fleetyaml.Problem) []Message {
 	for i, problem := range problems {
 		lines[i] = problem.String()
 	}
-	return warning(fmt.Sprintf("Bundles of %s may not be what was meant", name), listOf(lines))
+	return warning(fmt.Sprintf("Bundles of %s may differ from what you intended", name), listOf(lines))
 }
 
 // elementFailure reports what is wrong with one bundle.
 func (s BundleSource) elementFailure(err *source.ElementError) []Message {
 	switch err.Problem {
 	case source.UnreadableDescriptor:
-		return Failed("Cannot read what is known of bundle "+err.Bundle, err.Err)
+		return Failed("Cannot read the descriptor of bundle "+err.Bundle, err.Err)
 	case source.UnreadableChart:
 		return Failed("Cannot read the chart of bundle "+err.Bundle, err.Err)
 	case source.ChangedSincePlan:
 		return failure("The source of "+s.Name+" changed since it was planned",
-			"Bundle "+err.Bundle+" is not what was planned. No cluster was touched for it. Plan and apply again.")
+			"Bundle "+err.Bundle+" differs from the planned one. It was deployed to no cluster. Plan and apply again.")
 	}
 	return nil
 }
@@ -84,29 +84,29 @@ func (s BundleSource) failure(err error, hint string) []Message {
 	if errors.As(err, &invalid) {
 		next += " Correct the file and plan again."
 	}
-	return failureAt([]any{at}, "Cannot make bundles of "+s.Name, Sentence(err)+"\n\n"+next)
+	return failureAt([]any{at}, "Cannot build the bundles of "+s.Name, Sentence(err)+"\n\n"+next)
 }
 
 // NoNewCommits warns that a branch cannot be looked up.
 func NoNewCommits(name string, err error) []Message {
-	return warning("Cannot look for new commits of "+name, Sentence(err)+" The commit that is known stays in force.")
+	return warning("Cannot check for new commits of "+name, Sentence(err)+" The known commit is still used.")
 }
 
 // SubmoduleAdvice says what to do about a submodule that cannot be read.
-const SubmoduleAdvice = "Give the provider credentials for the submodule in git, or set submodules = false to leave submodules out."
+const SubmoduleAdvice = "Add credentials for the submodule to git in the provider, or set submodules = false to leave submodules out."
 
 // TwoCharts reports a bundle whose chart is given twice.
 func TwoCharts(name string) []Message {
 	return failureAt([]any{"helm"}, "Two charts for bundle "+name,
-		"The attribute chart says which chart is meant. Remove helm.chart, helm.repo and helm.version.")
+		"The attribute chart already names the chart. Remove helm.chart, helm.repo and helm.version.")
 }
 
 // UnreadBundles reports why the bundles that an attribute lists cannot be read. user is who
 // reads them.
 func UnreadBundles(user string, err error) []Message {
 	if same, ok := errors.AsType[*source.SameNameError](err); ok {
-		return failureAt([]any{"bundles", same.Index}, user+": two bundles are called "+same.Bundle,
-			"A cluster can hold only one release of that name. Rename one of them.")
+		return failureAt([]any{"bundles", same.Index}, user+": two bundles have the name "+same.Bundle,
+			"A cluster can have only one release of that name. Rename one of the bundles.")
 	}
 	if unreadable, ok := errors.AsType[*source.UnreadableError](err); ok {
 		return failureAt([]any{"bundles"}, user+": cannot read bundle "+unreadable.Bundle, Sentence(unreadable.Err)+"\n\n"+readsOnly)

@@ -14,11 +14,11 @@ func MissingClusters(name string, clusters []string, onMissing deploy.OnMissing)
 	for _, cluster := range clusters {
 		switch onMissing {
 		case deploy.ForgetMissing:
-			messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer hold it and on_missing is \"forget\"")...)
+			messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer contain it and on_missing is \"forget\"")...)
 		case deploy.MissingIsError:
-			messages = append(messages, failureAt([]any{"targets"}, fmt.Sprintf("Target %s: cluster %s is gone from the provider's clusters", name, cluster),
-				"It still has deployments of this target, and its connection needs a secret that is not kept, so they cannot be removed. "+
-					"Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.")...)
+			messages = append(messages, failureAt([]any{"targets"}, fmt.Sprintf("Target %s: cluster %s is not in the provider's clusters any more", name, cluster),
+				"This target still has deployments on the cluster. They cannot be removed, because the connection needs a secret that is not stored. "+
+					"Restore its entry for one apply, or set on_missing = \"forget\" on the provider to leave the deployments on the cluster.")...)
 		case deploy.OnMissingUnknown:
 		}
 	}
@@ -30,14 +30,14 @@ func MissingClusters(name string, clusters []string, onMissing deploy.OnMissing)
 func UnreachableForgotten(name string, clusters []string) []Message {
 	var messages []Message
 	for _, cluster := range clusters {
-		messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer hold it, it cannot be reached as it was before, and on_missing is \"forget\"")...)
+		messages = append(messages, forgotten(name, cluster, "The provider's clusters no longer contain it, it is unreachable with its former connection, and on_missing is \"forget\"")...)
 	}
 	return messages
 }
 
 func forgotten(name, cluster, why string) []Message {
 	return warning(fmt.Sprintf("Target %s: deployments on cluster %s are forgotten", name, cluster),
-		why+": the deployments leave the state and stay on the cluster.")
+		why+". Its deployments are removed from the state and stay on the cluster.")
 }
 
 // SameClusters reports entries of clusters that lead to one cluster, as far as the state
@@ -50,9 +50,9 @@ func SameClusters(name string, same [][]string) []Message {
 	for _, names := range same {
 		fmt.Fprintf(&lines, "  - %s\n", strings.Join(names, ", "))
 	}
-	return warning("Target "+name+": several entries of clusters lead to one cluster",
-		"Their namespace kube-system has one UID:\n"+lines.String()+
-			"\nA release has one name on a cluster, so these entries overwrite what each other deploys under that name. Keep one entry of them, unless they deploy different bundles.")
+	return warning("Target "+name+": several entries of clusters connect to one cluster",
+		"The namespace kube-system has the same UID for these entries:\n"+lines.String()+
+			"\nThese entries overwrite each other's releases of the same name. Keep one of the entries, unless they deploy different bundles.")
 }
 
 // ReplacedClusters reports clusters that have another identity than before.
@@ -60,7 +60,7 @@ func ReplacedClusters(clusters []string) []Message {
 	var messages []Message
 	for _, cluster := range clusters {
 		messages = append(messages, warning(fmt.Sprintf("Cluster %s is another cluster than before", cluster),
-			"Its connection now leads to a cluster with another identity. What it lacks is planned as to be added; nothing is removed from the former one.")...)
+			"Its connection now leads to a cluster with another UID. Deployments that this cluster lacks are planned as added. Nothing is removed from the former cluster.")...)
 	}
 	return messages
 }
@@ -70,14 +70,14 @@ func Unobserved(name string, failures []deploy.Failure, asError bool) []Message 
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
 		unseen := cause.Keys()
-		summary := fmt.Sprintf("Target %s: cannot look at %s", name, deploy.SummaryOf(unseen))
+		summary := fmt.Sprintf("Target %s: cannot read %s", name, deploy.SummaryOf(unseen))
 		detail := fmt.Sprintf("Clusters: %s\n\nCause: %s\n\n", deploy.ListOf(unseen), cause.Text)
 		if asError {
 			messages = append(messages, failure(summary, detail+"The provider's on_unreachable is \"error\". "+advice(cause.Failures[0].Err))...)
 			continue
 		}
-		messages = append(messages, warning(summary, detail+"What is known of the deployments there is kept; nothing is taken as removed. "+
-			"A change that is planned there fails if this is still so when it is applied; all others are carried out.")...)
+		messages = append(messages, warning(summary, detail+"The state keeps their deployments as last read. None of them counts as removed. "+
+			"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.")...)
 	}
 	return messages
 }

@@ -13,7 +13,7 @@ func NoBundleNames(attribute string) []Message {
 // NullCluster reports an entry of clusters that is null.
 func NullCluster(name string) []Message {
 	return failureAt([]any{"clusters", MapKey(name)}, "Cluster "+name+" is null",
-		"Nothing says how to reach it. Leave its key out, for example by an \"if\" in the expression that makes the map.")
+		"A null entry has no connection. Omit its key, for example with an \"if\" in the expression that builds the map.")
 }
 
 // InvalidConnection reports an entry of clusters that says wrongly how to reach one.
@@ -34,17 +34,17 @@ func InvalidSOPSKey(list string, index int, err error) []Message {
 
 // readLater says how a data source is read when everything is known: Terraform reads it
 // while planning unless it is told that it depends on something.
-const readLater = "Or let the data source depend, with depends_on, on the resources that this comes from; then it is read while applying."
+const readLater = "Or list the resources that produce the value in depends_on of the data source. Terraform then reads it during apply."
 
 // OwnerUnknown reports that the owner of deployments is not known yet.
 func OwnerUnknown() []Message {
-	return failure("Cannot tell how deployments are doing", "The provider's owner is not known yet. "+readLater)
+	return failure("Cannot read the state of deployments", "The provider's owner is not known yet. "+readLater)
 }
 
 // RenderClustersUnknown reports that the clusters of a data source are not known yet.
 func RenderClustersUnknown() []Message {
 	return failure("Cannot render for clusters that are not known yet",
-		"The provider's clusters or their labels depend on resources that are not made yet. Give the clusters in the data source. "+readLater)
+		"The provider's clusters or their labels depend on resources that do not exist yet. Set clusters in the data source. "+readLater)
 }
 
 // RenderUnknown reports what else is not known yet, nothing if reason is "".
@@ -52,5 +52,5 @@ func RenderUnknown(reason string) []Message {
 	if reason == "" {
 		return nil
 	}
-	return failure("Cannot render what is not known yet", "This is not known: "+reason+". "+readLater)
+	return failure("Cannot render with unknown input", "Not known yet: "+reason+". "+readLater)
 }

@@ -31,18 +31,18 @@ func Drift(name string, observation deploy.Observation) []Message {
 		reported.Add("\n"+listOf(lines), key.String())
 	}
 	if !corrected.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": live objects are not as they were deployed",
-			corrected.String()+"\n\nApplying puts this right. Set correctDrift.enabled to false in the bundle to be told only, "+
-				"or leave out with diff.comparePatches what others may change.")...)
+		messages = append(messages, warning("Target "+name+": live objects differ from what was deployed",
+			corrected.String()+"\n\nAn apply corrects these objects. To only report drift, set correctDrift.enabled to false in the bundle. "+
+				"To ignore fields that others may change, use diff.comparePatches.")...)
 	}
 	if !reported.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": live objects are not as they were deployed, and stay so",
-			reported.String()+"\n\nNothing is done: the bundle has correctDrift.enabled set to false, or another release holds the objects.")...)
+		messages = append(messages, warning("Target "+name+": live objects differ from what was deployed and are not corrected",
+			reported.String()+"\n\nAn apply does not correct these objects: the bundle sets correctDrift.enabled to false, or another release owns the objects.")...)
 	}
 	if !refused.IsEmpty() {
-		messages = append(messages, warning("Target "+name+": not all live objects can be looked at",
-			"The clusters refuse to show objects of these kinds:"+refused.List()+
-				"\n\nFor them, only release records are compared. Grant get and list on these kinds, or set drift = \"release\" on the target.")...)
+		messages = append(messages, warning("Target "+name+": not all live objects can be read",
+			"The clusters deny access to objects of these kinds:"+refused.List()+
+				"\n\nFor these kinds, only release records are compared. Grant get and list on these kinds, or set drift = \"release\" on the target.")...)
 	}
 	return messages
 }
@@ -66,8 +66,8 @@ func notReady(name string, observation deploy.Observation) []Message {
 		return nil
 	}
 	return warning("Target "+name+": deployments are not ready",
-		unready.String()+"\n\nWhat is deployed is what is wanted, so this alone is no change. Look at the events and logs of these objects. "+
-			"A check block can make it part of a run, see the example of fleet_cluster_target.")
+		unready.String()+"\n\nThe wanted version is deployed, so this alone is no change. Check the events and logs of these objects. "+
+			"A check block can test this in every run, see the example of fleet_cluster_target.")
 }
 
 // isCorrected reports whether an apply changes anything about a finding.

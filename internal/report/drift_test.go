@@ -35,7 +35,7 @@ a/web, b/web:
 e/web:
   - not ready: Job ns/once is InProgress
 
-What is deployed is what is wanted, so this alone is no change. Look at the events and logs of these objects. A check block can make it part of a run, see the example of fleet_cluster_target.`}
+The wanted version is deployed, so this alone is no change. Check the events and logs of these objects. A check block can test this in every run, see the example of fleet_cluster_target.`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -13,7 +13,7 @@ func ImportUnknown(name string, unknown []string) []Message {
 		return nil
 	}
 	return failure("Cannot import target "+name+" yet",
-		"Not known yet: "+strings.Join(unknown, ", ")+". What is there would be missed. Import it when everything is known.")
+		"Not known yet: "+strings.Join(unknown, ", ")+". The import would miss releases there. Import the target when everything is known.")
 }
 
 // ImportFailures reports clusters that cannot be asked. Nothing is imported then.
@@ -21,9 +21,9 @@ func ImportFailures(name string, failures []deploy.Failure) []Message {
 	var messages []Message
 	for _, cause := range deploy.GroupByCause(failures) {
 		unseen := cause.Keys()
-		messages = append(messages, failure(fmt.Sprintf("Target %s: cannot look at %s", name, deploy.SummaryOf(unseen)),
-			"Clusters: "+deploy.ListOf(unseen)+"\n\nCause: "+cause.Text+"\n\nNothing was imported: what the target has there would be in no state. "+
-				"An id such as "+name+"/cluster-1,cluster-2 imports from these clusters alone. "+advice(cause.Failures[0].Err))...)
+		messages = append(messages, failure(fmt.Sprintf("Target %s: cannot read %s", name, deploy.SummaryOf(unseen)),
+			"Clusters: "+deploy.ListOf(unseen)+"\n\nCause: "+cause.Text+"\n\nNothing was imported, because the target's releases on these clusters would be in no state. "+
+				"An id such as "+name+"/cluster-1,cluster-2 imports from these clusters only. "+advice(cause.Failures[0].Err))...)
 	}
 	return messages
 }
@@ -31,18 +31,18 @@ func ImportFailures(name string, failures []deploy.Failure) []Message {
 // NothingToImport reports that no cluster has a release of a target.
 func NothingToImport(name, owner string, clusters []string) []Message {
 	return failure("There is no target "+name+" to import",
-		fmt.Sprintf("No release on any of the clusters %s carries the owner %q and the target name %q. Create the target instead.",
+		fmt.Sprintf("No release on any of the clusters %s has the owner %q and the target name %q. Create the target instead.",
 			strings.Join(clusters, ", "), owner, name))
 }
 
 // Imported reports what is imported, as it may still be in another state. others are the
 // deployments of another instance than most.
 func Imported(name string, all, others []string) []Message {
-	detail := "They carry the owner and the name of this target: " + strings.Join(all, ", ") +
-		".\n\nIf another state still has them, take the target out of it with a removed block or terraform state rm. Destroyed there, it would take these releases along." +
-		"\n\nHooks in their records are not run, and no rollback uses them, until an apply has written the release."
+	detail := "These releases have the owner and the name of this target: " + strings.Join(all, ", ") +
+		".\n\nIf another state still contains them, remove the target from that state with a removed block or terraform state rm. Destroying it there would uninstall these releases." +
+		"\n\nUntil an apply has written a release, hooks in its record are not run, and no rollback uses the record."
 	if len(others) > 0 {
-		detail += "\n\nSeveral targets of this name made them. These are of another one than the rest: " + strings.Join(others, ", ") + "."
+		detail += "\n\nSeveral targets of this name created these releases. These belong to another target than the rest: " + strings.Join(others, ", ") + "."
 	}
 	return warning("Target "+name+": "+fmt.Sprint(len(all))+" releases are imported", detail)
 }
@@ -50,5 +50,5 @@ func Imported(name string, all, others []string) []Message {
 // NotImportable reports that a resource which exists in a state only cannot be imported.
 func NotImportable(kind, id string) []Message {
 	return failure("There is nothing to import for "+kind+" "+id,
-		"It makes bundles and exists nowhere but in the state. Leave the import out: creating it touches no cluster.")
+		"It only builds bundles and exists only in the state. Omit the import: creating the resource changes no cluster.")
 }

@@ -24,7 +24,7 @@ func MissingValues(name string, missing map[string][]string) []Message {
 	}
 	return warning("Target "+name+": values are missing on clusters",
 		"helm.valuesFrom names objects that do not exist:\n"+listOf(lines)+
-			"\n\nThese deployments will fail unless the objects exist by then. Create them, or have the target wait with depends_on for what creates them.")
+			"\n\nThese deployments will fail unless the objects exist by then. Create them, or list the resources that create them in depends_on of the target.")
 }
 
 // Moves reports the objects that move from one bundle to another.
@@ -42,7 +42,7 @@ func Moves(name string, moves map[string]release.Moves) []Message {
 		return nil
 	}
 	return warning("Target "+name+": objects move from one bundle to another",
-		strings.TrimPrefix(found.List(), "\n")+"\n\nThey stay on their clusters. The release of the one bundle takes them over, and that of the other one leaves them.")
+		strings.TrimPrefix(found.List(), "\n")+"\n\nThe objects stay on their clusters. The new release adopts them, and the former release does not delete them.")
 }
 
 // UnknownObjects reports why the objects of deployments are known only after the apply.
@@ -55,8 +55,8 @@ func UnknownObjects(name string, causes *status.Grouped) []Message {
 		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(deployments, ", "), cause)
 	})
 	return warning("Target "+name+": objects are known only after the apply",
-		"What these charts give is decided only then:\n"+lines.String()+
-			"\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.")
+		"The objects of these charts are known only after apply:\n"+lines.String()+
+			"\nThe hashes of these objects are unknown until then. The digest decides what is deployed, so nothing changes unless the bundle changes.")
 }
 
 // Diff reports what changes in rendered objects.
@@ -68,7 +68,7 @@ func Diff(name string, found deploy.DiffReport) []Message {
 	if parts = append(parts, notCompared(&found.NotCompared)...); len(parts) == 0 {
 		return nil
 	}
-	return warning("Target "+name+": what changes in rendered objects", strings.Join(parts, "\n\n"))
+	return warning("Target "+name+": changes in rendered objects", strings.Join(parts, "\n\n"))
 }
 
 // Definitions reports what an apply does with custom resource definitions below crds/.

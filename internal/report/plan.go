@@ -15,12 +15,12 @@ import (
 // Unknown reports that nothing of a target is known while planning.
 func Unknown(name, reason string) []Message {
 	return warning("Target "+name+": deployments are known only after the apply",
-		"Not known yet: "+reason+".\n\nWhat is known while planning shows in the plan: give it values that do not depend on resources that are still to be made.")
+		"Not known yet: "+reason+".\n\nTo see the deployments in the plan, use values that do not depend on resources still to be created.")
 }
 
 // StillUnknown reports that something is not known in an apply.
 func StillUnknown(name, reason string) []Message {
-	return failure("Cannot deploy target "+name, "This is known only later: "+reason+".")
+	return failure("Cannot deploy target "+name, "Still unknown: "+reason+".")
 }
 
 // Plan reports what a plan holds, forgets and refuses. configured are the identities of clusters
@@ -60,7 +60,7 @@ func RuleFailure(name string, err error) []Message {
 	if rule, ok := errors.AsType[*target.RuleError](err); ok {
 		at = append(at, rule.Index)
 	}
-	return failureAt(at, "Target "+name+": cannot tell its clusters", Sentence(err)+"\n\n"+notBegun)
+	return failureAt(at, "Target "+name+": cannot select its clusters", Sentence(err)+"\n\n"+notBegun)
 }
 
 // UnmatchedRules reports rules that match no cluster.
@@ -121,11 +121,11 @@ func Exceeded(name string, err error, removals int) []Message {
 	case err == nil:
 		return nil
 	case errors.As(err, &empty):
-		return failureAt([]any{"targets"}, "Target "+name+": nothing would be left",
-			Sentence(err)+" Set allow_empty = true if that is meant.")
+		return failureAt([]any{"targets"}, "Target "+name+": all deployments would be removed",
+			Sentence(err)+" If you intend this, set allow_empty = true.")
 	case errors.As(err, &tooMany):
 		return failureAt([]any{"max_removals"}, fmt.Sprintf("Target %s: %d deployments would be removed", name, removals),
-			fmt.Sprintf("max_removals = %q allows %d of %d. "+notBegun+" Raise it for this change if that is meant.", tooMany.Max, tooMany.Limit, tooMany.Before))
+			fmt.Sprintf("max_removals = %q allows %d of %d. "+notBegun+" If you intend this, raise it for this change.", tooMany.Max, tooMany.Limit, tooMany.Before))
 	}
 	return failureAt([]any{"max_removals"}, "Invalid number of removals", Sentence(err))
 }
@@ -142,7 +142,7 @@ func Held(name string, held []deploy.Failure) []Message {
 		return nil
 	}
 	return warning("Target "+name+": deployments are held",
-		causeLines(held)+"\nThey are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.")
+		causeLines(held)+"\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.")
 }
 
 // MissingDependencies warns of dependencies that are not there. It is no error: what clusters
@@ -151,8 +151,8 @@ func MissingDependencies(name string, failures []deploy.Failure) []Message {
 	if len(failures) == 0 {
 		return nil
 	}
-	return warning("Target "+name+": bundles that deployments depend on are not there",
-		causeLines(failures)+"\nThese deployments will fail unless these bundles are there when they are applied. "+advice(failures[0].Err))
+	return warning("Target "+name+": bundles that deployments depend on are not deployed",
+		causeLines(failures)+"\nThese deployments will fail unless these bundles are deployed by then. "+advice(failures[0].Err))
 }
 
 // causeLines is a line for each cause.

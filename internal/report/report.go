@@ -62,7 +62,7 @@ func Sentence(err error) string {
 // What errors say of clusters that come before anything is written. In an apply, others
 // can have changed them by then.
 const (
-	notBegun  = "No deployment of this target was begun."
+	notBegun  = "No deployment of this target was started."
 	readsOnly = "Reading bundles changes nothing on any cluster."
 )
 

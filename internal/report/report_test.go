@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	notBegun  = "No deployment of this target was begun."
+	notBegun  = "No deployment of this target was started."
 	readsOnly = "Reading bundles changes nothing on any cluster."
 )
 
@@ -68,12 +68,12 @@ func TestMessages(t *testing.T) {
 		"rule": {
 			got: report.RuleFailure("all", fmt.Errorf("targeting: %w", &target.RuleError{Index: 1, Err: wrong})),
 			want: []report.Message{{
-				Attribute: []any{"targets", 1}, Summary: "Target all: cannot tell its clusters", Detail: "Targeting: rule 2: it is wrong.\n\n" + notBegun,
+				Attribute: []any{"targets", 1}, Summary: "Target all: cannot select its clusters", Detail: "Targeting: rule 2: it is wrong.\n\n" + notBegun,
 			}},
 		},
 		"rules without an index": {
 			got:  report.RuleFailure("all", wrong),
-			want: []report.Message{{Attribute: []any{"targets"}, Summary: "Target all: cannot tell its clusters", Detail: "It is wrong.\n\n" + notBegun}},
+			want: []report.Message{{Attribute: []any{"targets"}, Summary: "Target all: cannot select its clusters", Detail: "It is wrong.\n\n" + notBegun}},
 		},
 		"rules without clusters": {
 			got: report.UnmatchedRules("all", []int{0, 2}, []string{"a", "b"}),
@@ -104,15 +104,15 @@ func TestMessages(t *testing.T) {
 		"nothing left": {
 			got: report.Exceeded("all", &deploy.EmptyError{Before: 3}, 3),
 			want: []report.Message{{
-				Attribute: []any{"targets"}, Summary: "Target all: nothing would be left",
-				Detail: "No cluster is matched or there are no bundles, so all 3 deployments would be removed. Set allow_empty = true if that is meant.",
+				Attribute: []any{"targets"}, Summary: "Target all: all deployments would be removed",
+				Detail: "No cluster matches or there are no bundles, so all 3 deployments would be removed. If you intend this, set allow_empty = true.",
 			}},
 		},
 		"too many removals": {
 			got: report.Exceeded("all", &deploy.TooManyRemovalsError{Max: "10%", Removals: 2, Limit: 1, Before: 10}, 2),
 			want: []report.Message{{
 				Attribute: []any{"max_removals"}, Summary: "Target all: 2 deployments would be removed",
-				Detail: "max_removals = \"10%\" allows 1 of 10. " + notBegun + " Raise it for this change if that is meant.",
+				Detail: "max_removals = \"10%\" allows 1 of 10. " + notBegun + " If you intend this, raise it for this change.",
 			}},
 		},
 		"no number": {
@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 			got: report.Held("all", failed),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: deployments are held",
-				Detail: "  - a/web, b/web: it is wrong\n  - a/db: no chart\n\nThey are not as wanted and stay as they are; those that are not there yet are not begun. A later apply takes them up.",
+				Detail: "  - a/web, b/web: it is wrong\n  - a/db: no chart\n\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.",
 			}},
 		},
 		"unconnected": {
@@ -140,38 +140,38 @@ func TestMessages(t *testing.T) {
 		"entry removed": {
 			got: report.MissingClusters("all", []string{"a"}, deploy.MissingIsError),
 			want: []report.Message{{
-				Attribute: []any{"targets"}, Summary: "Target all: cluster a is gone from the provider's clusters",
-				Detail: "It still has deployments of this target, and its connection needs a secret that is not kept, so they cannot be removed. Put its entry back for one apply, or set on_missing = \"forget\" on the provider to leave them where they are.",
+				Attribute: []any{"targets"}, Summary: "Target all: cluster a is not in the provider's clusters any more",
+				Detail: "This target still has deployments on the cluster. They cannot be removed, because the connection needs a secret that is not stored. Restore its entry for one apply, or set on_missing = \"forget\" on the provider to leave the deployments on the cluster.",
 			}},
 		},
 		"entry removed and forgotten": {
 			got: report.MissingClusters("all", []string{"a"}, deploy.ForgetMissing),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: deployments on cluster a are forgotten",
-				Detail: "The provider's clusters no longer hold it and on_missing is \"forget\": the deployments leave the state and stay on the cluster.",
+				Detail: "The provider's clusters no longer contain it and on_missing is \"forget\". Its deployments are removed from the state and stay on the cluster.",
 			}},
 		},
 		"entry removed, policy unknown": {got: report.MissingClusters("all", []string{"a"}, deploy.OnMissingUnknown)},
 		"same cluster twice": {
 			got: report.SameClusters("all", [][]string{{"a", "b"}}),
 			want: []report.Message{{
-				Severity: report.Warning, Summary: "Target all: several entries of clusters lead to one cluster",
-				Detail: "Their namespace kube-system has one UID:\n  - a, b\n\nA release has one name on a cluster, so these entries overwrite what each other deploys under that name. Keep one entry of them, unless they deploy different bundles.",
+				Severity: report.Warning, Summary: "Target all: several entries of clusters connect to one cluster",
+				Detail: "The namespace kube-system has the same UID for these entries:\n  - a, b\n\nThese entries overwrite each other's releases of the same name. Keep one of the entries, unless they deploy different bundles.",
 			}},
 		},
 		"unobserved": {
 			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: wrong}, {Cluster: "b", Err: wrong}}, false),
 			want: []report.Message{{
-				Severity: report.Warning, Summary: "Target all: cannot look at a, b",
-				Detail: "Clusters: a, b\n\nCause: it is wrong\n\nWhat is known of the deployments there is kept; nothing is taken as removed. " +
-					"A change that is planned there fails if this is still so when it is applied; all others are carried out.",
+				Severity: report.Warning, Summary: "Target all: cannot read a, b",
+				Detail: "Clusters: a, b\n\nCause: it is wrong\n\nThe state keeps their deployments as last read. None of them counts as removed. " +
+					"A change planned for these clusters fails if the cause persists during the apply. All other changes are applied.",
 			}},
 		},
 		"unobserved is an error": {
 			got: report.Unobserved("all", []deploy.Failure{{Cluster: "a", Err: wrong}}, true),
 			want: []report.Message{{
-				Summary: "Target all: cannot look at a",
-				Detail:  "Clusters: a\n\nCause: it is wrong\n\nThe provider's on_unreachable is \"error\". Correct the cause and apply again: only what failed is tried again.",
+				Summary: "Target all: cannot read a",
+				Detail:  "Clusters: a\n\nCause: it is wrong\n\nThe provider's on_unreachable is \"error\". Correct the cause and apply again. Only failed deployments are retried.",
 			}},
 		},
 		"values that are not there": {
@@ -179,33 +179,33 @@ func TestMessages(t *testing.T) {
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: values are missing on clusters",
 				Detail: "helm.valuesFrom names objects that do not exist:\n  - ConfigMap ns/a: a/web, b/web\n  - Secret ns/b: a/web\n\n" +
-					"These deployments will fail unless the objects exist by then. Create them, or have the target wait with depends_on for what creates them.",
+					"These deployments will fail unless the objects exist by then. Create them, or list the resources that create them in depends_on of the target.",
 			}},
 		},
 		"moves": {
 			got: report.Moves("all", map[string]release.Moves{"a": {Leaving: map[string]map[string]string{"old": {"ConfigMap ns/x": "new"}}}, "b": {Leaving: map[string]map[string]string{"old": {"ConfigMap ns/x": "new"}}}}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: objects move from one bundle to another",
-				Detail: "  - ConfigMap ns/x moves from bundle old to bundle new: on a, b\n\nThey stay on their clusters. The release of the one bundle takes them over, and that of the other one leaves them.",
+				Detail: "  - ConfigMap ns/x moves from bundle old to bundle new: on a, b\n\nThe objects stay on their clusters. The new release adopts them, and the former release does not delete them.",
 			}},
 		},
 		"objects unknown": {
 			got: report.UnknownObjects("all", causes("it uses lookup", "a/web", "b/web")),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: objects are known only after the apply",
-				Detail: "What these charts give is decided only then:\n  - a/web, b/web: it uses lookup\n\nHashes of their objects are unknown until then; what is deployed is decided by the digest, so nothing changes without a change of the bundle.",
+				Detail: "The objects of these charts are known only after apply:\n  - a/web, b/web: it uses lookup\n\nThe hashes of these objects are unknown until then. The digest decides what is deployed, so nothing changes unless the bundle changes.",
 			}},
 		},
 		"not compared": {
-			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not answer", "a/web")}),
-			want: []report.Message{{Severity: report.Warning, Summary: "Target all: what changes in rendered objects", Detail: "Not compared: a/web: it does not answer."}},
+			got:  report.Diff("all", deploy.DiffReport{NotCompared: *causes("it does not respond", "a/web")}),
+			want: []report.Message{{Severity: report.Warning, Summary: "Target all: changes in rendered objects", Detail: "Not compared: a/web: it does not respond."}},
 		},
 		"no definitions": {got: report.Definitions("all", deploy.DefinitionReport{})},
 		"replaced": {
 			got: report.Replaced("all", 2),
 			want: []report.Message{{
-				Severity: report.Warning, Summary: "Target all is replaced: 2 releases stay for its replacement",
-				Detail: "They are adopted when it is created. If it cannot be created, import the target by its name: until then no state knows these releases.",
+				Severity: report.Warning, Summary: "Target all is replaced: its replacement keeps 2 releases",
+				Detail: "The new target adopts them when it is created. If the create fails, import the target by its name. Until then these releases are in no state.",
 			}},
 		},
 		"orphans": {
@@ -213,30 +213,30 @@ func TestMessages(t *testing.T) {
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: releases with its id are not in its state",
 				Detail: "  - a: release web in namespace ns (Pod ns/x)\n  - b: release web in namespace ns (its record cannot be read)\n\n" +
-					"An apply that was killed can have made them, or somebody who may create Secrets there. They are not removed: only releases in the state are. " +
-					"Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, or deploy its bundle with this target once more and then take the bundle out.",
+					"A killed apply can have created them, or any user who may create Secrets there. They are not removed: an apply removes only releases in the state. " +
+					"Remove one with `helm uninstall RELEASE --namespace NAMESPACE` on its cluster, or deploy its bundle with this target again and then remove the bundle.",
 			}},
 		},
 		"refused, perhaps": {
 			got: report.Ownership("all", true, deploy.OwnershipReport{Refused: []string{"a/web: release web"}}),
 			want: []report.Message{{
-				Severity: report.Warning, Summary: "Target all: may be refused what belongs to others",
-				Detail: "  - a/web: release web\n\nThese deployments will fail, and what is there stays as it is. Unless take_ownership, which is not known yet, turns out to be true: then they are taken over.",
+				Severity: report.Warning, Summary: "Target all: may be unable to take over releases or objects of other owners",
+				Detail: "  - a/web: release web\n\nThese deployments will fail, and existing objects stay as they are. The value of take_ownership is not known yet. If it is true, the apply takes them over instead.",
 			}},
 		},
 		"conflicts": {
 			got: report.Conflicts("all", []deploy.Conflict{{Release: "ns/web", Target: "other", Theirs: "a/www", Ours: "a/web"}, {Release: "ns/db", Target: "other", Theirs: "a/db", Ours: "a/db"}}),
 			want: []report.Message{{
 				Summary: "Targets other and all want the same releases",
-				Detail: "  - a/web: release ns/web, which is a/www there\n  - a/db: release ns/db\n\n" +
-					"A release has one owner. Take the bundle or the cluster out of one of the targets, or give the releases different names.\n\n" + notBegun,
+				Detail: "  - a/web: release ns/web, which is a/www in the other target\n  - a/db: release ns/db\n\n" +
+					"A release has one owner. Remove the bundle or the cluster from one of the targets, or give the releases different names.\n\n" + notBegun,
 			}},
 		},
 		"two bundles of one name": {
 			got: report.UnreadBundles("Target all", &source.SameNameError{Bundle: "web", Index: 1}),
 			want: []report.Message{{
-				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles are called web",
-				Detail: "A cluster can hold only one release of that name. Rename one of them.",
+				Attribute: []any{"bundles", 1}, Summary: "Target all: two bundles have the name web",
+				Detail: "A cluster can have only one release of that name. Rename one of the bundles.",
 			}},
 		},
 		"unreadable bundle": {
@@ -255,7 +255,7 @@ func TestMessages(t *testing.T) {
 			got: report.NullCluster("a"),
 			want: []report.Message{{
 				Attribute: []any{"clusters", report.MapKey("a")}, Summary: "Cluster a is null",
-				Detail: "Nothing says how to reach it. Leave its key out, for example by an \"if\" in the expression that makes the map.",
+				Detail: "A null entry has no connection. Omit its key, for example with an \"if\" in the expression that builds the map.",
 			}},
 		},
 		"values of a cluster": {
@@ -269,8 +269,8 @@ func TestMessages(t *testing.T) {
 		"unknown to render": {
 			got: report.RenderUnknown("the bundle web"),
 			want: []report.Message{{
-				Summary: "Cannot render what is not known yet",
-				Detail:  "This is not known: the bundle web. Or let the data source depend, with depends_on, on the resources that this comes from; then it is read while applying.",
+				Summary: "Cannot render with unknown input",
+				Detail:  "Not known yet: the bundle web. Or list the resources that produce the value in depends_on of the data source. Terraform then reads it during apply.",
 			}},
 		},
 		"nothing unknown for an import": {got: report.ImportUnknown("all", nil)},
@@ -278,10 +278,10 @@ func TestMessages(t *testing.T) {
 			got: report.Imported("all", []string{"a/db", "a/web"}, []string{"a/db"}),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: 2 releases are imported",
-				Detail: "They carry the owner and the name of this target: a/db, a/web.\n\n" +
-					"If another state still has them, take the target out of it with a removed block or terraform state rm. Destroyed there, it would take these releases along.\n\n" +
-					"Hooks in their records are not run, and no rollback uses them, until an apply has written the release.\n\n" +
-					"Several targets of this name made them. These are of another one than the rest: a/db.",
+				Detail: "These releases have the owner and the name of this target: a/db, a/web.\n\n" +
+					"If another state still contains them, remove the target from that state with a removed block or terraform state rm. Destroying it there would uninstall these releases.\n\n" +
+					"Until an apply has written a release, hooks in its record are not run, and no rollback uses the record.\n\n" +
+					"Several targets of this name created these releases. These belong to another target than the rest: a/db.",
 			}},
 		},
 		"private state that can be read": {got: report.UnreadablePrivateState(nil)},
@@ -316,25 +316,25 @@ func TestBundleMessages(t *testing.T) {
 	}{
 		"nothing": {of: repo},
 		"any error": {of: repo, err: errors.New("no route"), hint: "Look.", want: []report.Message{
-			{Attribute: []any{"repo"}, Summary: "Cannot make bundles of apps", Detail: "No route.\n\n" + readsOnly + " Look."},
+			{Attribute: []any{"repo"}, Summary: "Cannot build the bundles of apps", Detail: "No route.\n\n" + readsOnly + " Look."},
 		}},
 		"no bundle": {of: repo, err: &bundle.NoMatchError{}, want: []report.Message{
-			{Attribute: []any{"paths"}, Summary: "Cannot make bundles of apps", Detail: report.Sentence(&bundle.NoMatchError{}) + "\n\n" + readsOnly},
+			{Attribute: []any{"paths"}, Summary: "Cannot build the bundles of apps", Detail: report.Sentence(&bundle.NoMatchError{}) + "\n\n" + readsOnly},
 		}},
 		"wrong file of one bundle": {of: report.BundleSource{Name: "web", Attribute: "directory"}, err: &fleetyaml.Error{}, want: []report.Message{
-			{Attribute: []any{"directory"}, Summary: "Cannot make bundles of web", Detail: report.Sentence(&fleetyaml.Error{}) + "\n\n" + readsOnly + " Correct the file and plan again."},
+			{Attribute: []any{"directory"}, Summary: "Cannot build the bundles of web", Detail: report.Sentence(&fleetyaml.Error{}) + "\n\n" + readsOnly + " Correct the file and plan again."},
 		}},
 		"several": {
 			of:  repo,
 			err: errors.Join(&source.ElementError{Bundle: "web", Problem: source.ChangedSincePlan}, &source.ElementError{Bundle: "db", Problem: source.UnreadableChart, Err: errors.New("gone")}),
 			want: []report.Message{
-				{Summary: "The source of apps changed since it was planned", Detail: "Bundle web is not what was planned. No cluster was touched for it. Plan and apply again."},
+				{Summary: "The source of apps changed since it was planned", Detail: "Bundle web differs from the planned one. It was deployed to no cluster. Plan and apply again."},
 				{Summary: "Cannot read the chart of bundle db", Detail: "Gone."},
 			},
 		},
 		"held": {of: repo, planned: source.Planned{Broken: []error{errors.New("no chart"), errors.New("no file")}}, want: []report.Message{{
 			Severity: report.Warning, Summary: "GitRepo apps: bundles are held",
-			Detail: "  - no chart\n  - no file\n\nThese bundles stay as they are, and new ones are left out. No bundle is removed until all of them can be made.",
+			Detail: "  - no chart\n  - no file\n\nThese bundles stay as they are, and new bundles are left out. No bundle is removed until all bundles can be built.",
 		}}},
 	}
 	for name, test := range tests {

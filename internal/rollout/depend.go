@@ -240,7 +240,7 @@ func (e *CycleError) Error() string {
 	if len(e.Bundles) == 1 {
 		return fmt.Sprintf("bundle %s depends on itself", e.Bundles[0])
 	}
-	return fmt.Sprintf("bundles depend on each other in a circle: %s, %s", strings.Join(e.Bundles, ", which depends on "), "which depends on "+e.Bundles[0])
+	return fmt.Sprintf("bundles depend on each other in a cycle: %s, %s", strings.Join(e.Bundles, ", which depends on "), "which depends on "+e.Bundles[0])
 }
 
 // UnmetSelectorError says that a selector of dependsOn matches no bundle that the
@@ -256,7 +256,7 @@ func (e *UnmetSelectorError) Error() string {
 	if e.Bundle != "" {
 		who = "no bundle " + e.Bundle
 	}
-	return fmt.Sprintf("dependsOn is met by %s: none that this target deploys to the cluster has labels that match %s", who, e.Selector)
+	return fmt.Sprintf("dependsOn matches %s: no bundle that this target deploys to the cluster has labels that match %s", who, e.Selector)
 }
 
 // MissingDependencyError says that a cluster does not get what a bundle depends on.
@@ -267,7 +267,7 @@ type MissingDependencyError struct {
 }
 
 func (e *MissingDependencyError) Error() string {
-	text := fmt.Sprintf("it depends on bundle %s, which the cluster neither gets from this target nor has as a release of the same owner", e.Bundle)
+	text := fmt.Sprintf("it depends on bundle %s: this target does not deploy it to the cluster, and no release of the same owner exists there", e.Bundle)
 	if e.Meant != "" {
 		text += fmt.Sprintf("; did you mean %s?", e.Meant)
 	}

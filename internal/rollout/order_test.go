@@ -113,7 +113,7 @@ func TestDependenciesComeFirst(t *testing.T) {
 		"each cluster by itself": {
 			bundles: chain, on: []string{"x", "y"}, ends: map[string]string{"y/crds": "ErrApplied"},
 			rounds: []string{"x/crds x/other y/crds y/other", "x/operator", "x/web"},
-			held:   map[string]string{"y/operator": "it depends on bundle crds, which is ErrApplied", "y/web": "it depends on bundle operator, which is held itself"},
+			held:   map[string]string{"y/operator": "it depends on bundle crds, which is ErrApplied", "y/web": "it depends on bundle operator, which is also held"},
 		},
 		"selectors mean all that match": {bundles: selected, rounds: []string{"c/cache c/db", "c/api c/web"}},
 		"selectors know the name": {
@@ -151,7 +151,7 @@ func TestDependenciesComeFirst(t *testing.T) {
 		},
 		"paused and not there": {
 			bundles: chain, adjust: map[string]func(*rollout.Step){"operator": pausedStep}, rounds: []string{"c/crds c/other"},
-			held: map[string]string{"c/operator": "the bundle or the cluster is paused", "c/web": "it depends on bundle operator, which is held itself"},
+			held: map[string]string{"c/operator": "the bundle or the cluster is paused", "c/web": "it depends on bundle operator, which is also held"},
 		},
 		"paused with nothing to do": {
 			bundles: chain, adjust: map[string]func(*rollout.Step){"operator": func(s *rollout.Step) { kept("Ready")(s); pausedStep(s) }},
@@ -167,10 +167,10 @@ func TestDependenciesComeFirst(t *testing.T) {
 		"circle": {
 			bundles: map[string]string{"a": "dependsOn: [{name: c}]\n", "b": "dependsOn: [{name: a}]\n", "c": "dependsOn: [{name: b}]\n", "d": "dependsOn: [{name: a}]\n"},
 			held: map[string]string{
-				"c/a": "bundles depend on each other in a circle: a, which depends on c, which depends on b, which depends on a",
-				"c/b": "bundles depend on each other in a circle: a, which depends on c, which depends on b, which depends on a",
-				"c/c": "bundles depend on each other in a circle: a, which depends on c, which depends on b, which depends on a",
-				"c/d": "it depends on bundle a, which is held itself",
+				"c/a": "bundles depend on each other in a cycle: a, which depends on c, which depends on b, which depends on a",
+				"c/b": "bundles depend on each other in a cycle: a, which depends on c, which depends on b, which depends on a",
+				"c/c": "bundles depend on each other in a cycle: a, which depends on c, which depends on b, which depends on a",
+				"c/d": "it depends on bundle a, which is also held",
 			},
 		},
 		"itself": {
@@ -179,7 +179,7 @@ func TestDependenciesComeFirst(t *testing.T) {
 		},
 		"selector without a match": {
 			bundles: map[string]string{"a": "dependsOn: [{name: b, selector: {matchLabels: {x: z}}}]\n", "b": ""}, rounds: []string{"c/b"},
-			held: map[string]string{"c/a": "dependsOn is met by no bundle b: none that this target deploys to the cluster has labels that match x=z"},
+			held: map[string]string{"c/a": "dependsOn matches no bundle b: no bundle that this target deploys to the cluster has labels that match x=z"},
 		},
 	}
 	for name, test := range tests {

@@ -103,7 +103,7 @@ func (p *progress) stateFor(i int) string {
 
 func (p *progress) describe(i int) string {
 	if p.held[i] != nil {
-		return "held itself"
+		return "also held"
 	}
 	return p.stateFor(i)
 }

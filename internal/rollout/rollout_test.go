@@ -52,7 +52,7 @@ func TestRollout(t *testing.T) {
 		"frozen, but what is broken is repaired": {
 			strategy: "  maxUnavailable: 0\n", adjust: map[string]func(*rollout.Step){"a": at("Ready"), "b": at("ErrApplied"), "c": kept("Ready"), "d": at("Modified")},
 			rounds: []string{"b/w d/w"},
-			held:   map[string]string{"a/w": "the rollout strategy of bundle w has a maxUnavailable of 0, which leaves alone what is ready"},
+			held:   map[string]string{"a/w": "the rollout strategy of bundle w has a maxUnavailable of 0, so ready deployments are not upgraded"},
 		},
 		"beyond the budget the rest is held": {
 			strategy: "  maxUnavailable: 1\n", adjust: all, ends: failing("b/w"), rounds: []string{"a/w", "b/w"},
@@ -95,9 +95,9 @@ func TestRollout(t *testing.T) {
 		"the canary cannot be installed": {
 			strategy: strings.Replace(canary, "clusterName: a", "clusterName: a, maxUnavailable: 0", 1), ends: failing("a/w"), rounds: []string{"a/w"},
 			held: map[string]string{
-				"b/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
-				"c/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
-				"d/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
+				"b/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
+				"c/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
+				"d/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
 			},
 		},
 		"a partition may be bad": {
@@ -107,7 +107,7 @@ func TestRollout(t *testing.T) {
 		"the second bad partition is one too many": {
 			strategy: "  maxUnavailable: 0\n  maxUnavailablePartitions: 1\n" + single, ends: failing("a/w", "b/w"), rounds: []string{"a/w", "b/w"},
 			held: map[string]string{
-				"c/w": "in partition 2 of the rollout of bundle w, cluster b is not ready or not as wanted, and at most 0 may be",
+				"c/w": "in partition 2 of the rollout of bundle w, cluster b is not ready or not up to date, and at most 0 may be",
 				"d/w": "the cluster is in no partition of the bundle's rollout strategy",
 			},
 		},
@@ -127,9 +127,9 @@ func TestRollout(t *testing.T) {
 			strategy: strings.Replace(canary, "clusterName: a", "clusterName: a, maxUnavailable: 0", 1), adjust: map[string]func(*rollout.Step){"a": pausedStep},
 			held: map[string]string{
 				"a/w": "the bundle or the cluster is paused",
-				"b/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
-				"c/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
-				"d/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not as wanted, and at most 0 may be",
+				"b/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
+				"c/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
+				"d/w": "in partition canary of the rollout of bundle w, cluster a is not ready or not up to date, and at most 0 may be",
 			},
 		},
 		"a later repair frees an earlier partition": {
@@ -258,7 +258,7 @@ func TestForeseeTellsOfManyStagesOnlySome(t *testing.T) {
 	}
 	made := steps(t, map[string]string{"w": "rolloutStrategy: {maxUnavailable: 1}\n"}, names, map[string]func(*rollout.Step){"*": at("Ready")})
 	lines := strings.Split(rollout.Foresee(rollout.NewOrder(made)).Text, "\n")
-	want := []string{"28. w on c27", "29 to 39: one after the other, likewise", "40. w on c39"}
+	want := []string{"28. w on c27", "29 to 39: the same, one after the other", "40. w on c39"}
 	if diff := cmp.Diff(want, lines[27:]); diff != "" {
 		t.Errorf("last lines (-want +got):\n%s", diff)
 	}

@@ -18,7 +18,7 @@ type Outlook struct {
 
 // errStuck is for a circle that goes over several clusters: rollout strategies want
 // one order of clusters, and dependencies another.
-var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; let the rollout strategies of these bundles go over the clusters in the same order")
+var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; use the same order of clusters in the rollout strategies of these bundles")
 
 // Foresee carries the order out in thought. Steps that would wait for ever become
 // faults.
@@ -59,7 +59,7 @@ func numbered(stages []string) []string {
 		case len(stages) <= most || i < most-2 || i == len(stages)-1:
 			lines = append(lines, fmt.Sprintf("%d. %s", i+1, text))
 		case i == most-2:
-			lines = append(lines, fmt.Sprintf("%d to %d: one after the other, likewise", i+1, len(stages)-1))
+			lines = append(lines, fmt.Sprintf("%d to %d: the same, one after the other", i+1, len(stages)-1))
 		}
 	}
 	return lines

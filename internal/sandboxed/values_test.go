@@ -65,7 +65,7 @@ func TestEvaluateValues(t *testing.T) {
 			set("${ now }"),
 			target.Evaluated{Failure: &target.TemplateFailure{
 				Place: "a", NonHermetic: "now",
-				Cause: `template: a:1:3: executing "a" at <now>: error calling now: now gives another result each time, so every plan would show a change; pass the value in from Terraform`,
+				Cause: `template: a:1:3: executing "a" at <now>: error calling now: now returns another result each time, so every plan would show a change; pass the value from Terraform`,
 			}},
 		},
 		"a function of the machine": {

@@ -41,7 +41,7 @@ func (r CapabilityReader) Start(ctx context.Context, known ClusterCapabilities) 
 	answers := make(chan ClusterCapabilities, 1)
 	go func() {
 		found := known
-		status.RecoveringTo(func(error) {}, "reading what clusters can do", func() { found = r.read(ctx, known, clusters) })()
+		status.RecoveringTo(func(error) {}, "reading the capabilities of clusters", func() { found = r.read(ctx, known, clusters) })()
 		answers <- found
 	}()
 	return func() ClusterCapabilities { return <-answers }

@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// A cluster that does not answer keeps what is known of it, one whose connection is
+// A cluster that does not respond keeps what is known of it, one whose connection is
 // not known yet may be another one, and one that is removed is forgotten.
 func TestCapabilitiesOfClustersThatDoNotAnswer(t *testing.T) {
 	t.Parallel()

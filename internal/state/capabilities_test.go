@@ -88,11 +88,11 @@ func TestCapabilitiesTakeLittleRoom(t *testing.T) {
 func TestMergeCapabilities(t *testing.T) {
 	t.Parallel()
 	old, recent := target.Capabilities{Version: "v1.30.1", APIs: []string{"a/v1", "v1"}}, target.Capabilities{Version: "v1.31.0", APIs: []string{"v1"}, Silent: []string{"a/v1"}}
-	known := state.ClusterCapabilities{"answers": old, "does not answer": old, "cannot be asked": old}
+	known := state.ClusterCapabilities{"answers": old, "does not respond": old, "cannot be asked": old}
 	got := known.Merge(map[string]target.Capabilities{"answers": recent, "new": recent}, func(cluster string) bool { return cluster != "cannot be asked" })
 	completed := recent
 	completed.APIs = []string{"a/v1", "v1"}
-	if diff := cmp.Diff(state.ClusterCapabilities{"answers": completed, "does not answer": old, "new": recent}, got); diff != "" {
+	if diff := cmp.Diff(state.ClusterCapabilities{"answers": completed, "does not respond": old, "new": recent}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -92,7 +92,7 @@ func TestLostReleases(t *testing.T) {
 	there := deploy.Key{Cluster: "b", Bundle: "web"}
 	want := map[deploy.Key]deploy.Record{
 		there: {Release: "web", State: status.Ready},
-		key:   {Release: "web", Namespace: "ns", State: status.WaitApplied, Message: "it was gone and is there again", Known: web},
+		key:   {Release: "web", Namespace: "ns", State: status.WaitApplied, Message: "the release was missing and exists again", Known: web},
 	}
 	if diff := cmp.Diff(want, lost.Wanted(wanted).AddedTo(map[deploy.Key]deploy.Record{there: {Release: "web", State: status.Ready}})); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)

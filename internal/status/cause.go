@@ -14,28 +14,28 @@ import (
 // many clusters reads alike.
 func Cause(err error) string {
 	if unreachable, ok := errors.AsType[*UnreachableError](err); ok {
-		return fmt.Sprintf("the cluster does not answer (%v)", withoutURL(unreachable.Err))
+		return fmt.Sprintf("the cluster does not respond (%v)", withoutURL(unreachable.Err))
 	}
 	if denied, ok := errors.AsType[*DeniedError](err); ok {
-		return fmt.Sprintf("the cluster refuses the request (%v)", denied.Err)
+		return fmt.Sprintf("the cluster denies the request (%v)", denied.Err)
 	}
 	if held, ok := errors.AsType[*rollout.HeldError](err); ok {
 		return held.Reason
 	}
 	if busy, ok := errors.AsType[*BusyError](err); ok {
-		return fmt.Sprintf("the cluster cannot carry the request out now (%v)", busy.Err)
+		return fmt.Sprintf("the cluster cannot process the request now (%v)", busy.Err)
 	}
 	return err.Error()
 }
 
 // ShortCause returns Cause in one line, for a list of what cannot be shown. More about a
-// cluster that does not answer stands in the warning of the refresh.
+// cluster that does not respond stands in the warning of the refresh.
 func ShortCause(err error) string {
 	if _, notYet := errors.AsType[*UnknownConnectionError](err); notYet {
 		return "the connection of the cluster is not known yet"
 	}
 	if _, silent := errors.AsType[*UnreachableError](err); silent {
-		return "the cluster does not answer"
+		return "the cluster does not respond"
 	}
 	return strings.Join(strings.Fields(Cause(err)), " ")
 }

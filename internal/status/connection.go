@@ -12,7 +12,7 @@ type MissingClusterError struct {
 }
 
 func (e *MissingClusterError) Error() string {
-	return fmt.Sprintf("the provider's clusters hold no %q, only %s", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("the provider's clusters do not contain %q, only %s", e.Name, strings.Join(e.Known, ", "))
 }
 
 // UnknownConnectionError reports a cluster whose connection is not known before an apply.

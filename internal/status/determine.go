@@ -51,19 +51,19 @@ func DetermineState(o Observation) (State, string) {
 	case !release.IsThere(o.Release):
 		return Pending, "it is not deployed"
 	case o.Ownership == release.OtherTool:
-		return Modified, Message("the newest revision was made by " + cmp.Or(o.Maker.Name, "another tool"))
+		return Modified, Message("the newest revision was created by " + cmp.Or(o.Maker.Name, "another tool"))
 	case o.Ownership != release.Self:
-		return Modified, "the release belongs to somebody else"
+		return Modified, "the release has another owner"
 	case o.RecordChanged:
-		return Modified, "the release record was changed, its hooks will not be run"
+		return Modified, "the release record was changed, so its hooks will not run"
 	case o.Failed || o.Release.Status == release.StatusFailed:
 		return ErrApplied, "the last operation failed"
 	case o.Release.Status != release.StatusDeployed:
-		return WaitApplied, Message("the last operation was cut short: " + string(o.Release.Status))
+		return WaitApplied, Message("the last operation was interrupted: " + string(o.Release.Status))
 	}
 	state, message := o.ofObjects()
 	if o.Wanted != "" && o.Release.Mark.Digest != o.Wanted && state != NotReady {
-		return OutOfSync, "something else is deployed than is wanted"
+		return OutOfSync, "the deployed version is not the wanted one"
 	}
 	return state, message
 }

@@ -20,10 +20,10 @@ func TestDetermineState(t *testing.T) {
 	const (
 		slow, missing = "not ready: it is slow", "that is missing"
 		failed        = "the last operation failed"
-		byAnother     = "the newest revision was made by another tool"
-		notOurs       = "the release belongs to somebody else"
-		forged        = "the release record was changed, its hooks will not be run"
-		outdated      = "something else is deployed than is wanted"
+		byAnother     = "the newest revision was created by another tool"
+		notOurs       = "the release has another owner"
+		forged        = "the release record was changed, so its hooks will not run"
+		outdated      = "the deployed version is not the wanted one"
 	)
 	of := func(state release.Status) func(*status.Observation) {
 		return func(o *status.Observation) { o.Release.Status = state }
@@ -54,7 +54,7 @@ func TestDetermineState(t *testing.T) {
 		"a history of another tool":                  {facts: with(of(release.StatusUninstalled), by(release.OtherTool)), want: status.Pending, message: "it is not deployed"},
 		"absent after a failure":                     {facts: with(absent, known), want: status.Pending, message: "it is not deployed"},
 		"changed by another tool":                    {facts: with(by(release.OtherTool)), want: status.Modified, message: byAnother},
-		"changed by Helm":                            {facts: with(by(release.OtherTool), func(o *status.Observation) { o.Maker.Name = "Helm" }), want: status.Modified, message: "the newest revision was made by Helm"},
+		"changed by Helm":                            {facts: with(by(release.OtherTool), func(o *status.Observation) { o.Maker.Name = "Helm" }), want: status.Modified, message: "the newest revision was created by Helm"},
 		"of plain Helm":                              {facts: with(by(release.Unmarked)), want: status.Modified, message: notOurs},
 		"of another owner":                           {facts: with(by(release.OtherOwner)), want: status.Modified, message: notOurs},
 		"of another target":                          {facts: with(by(release.OtherTarget)), want: status.Modified, message: notOurs},
@@ -63,12 +63,12 @@ func TestDetermineState(t *testing.T) {
 		"the record was changed":                     {facts: with(forges), want: status.Modified, message: forged},
 		"failed":                                     {facts: with(of(release.StatusFailed)), want: status.ErrApplied, message: failed},
 		"failed, as only state knows":                {facts: with(known), want: status.ErrApplied, message: failed},
-		"install cut short":                          {facts: with(of(release.StatusPendingInstall)), want: status.WaitApplied, message: "the last operation was cut short: pending-install"},
-		"upgrade cut short":                          {facts: with(of(release.StatusPendingUpgrade)), want: status.WaitApplied, message: "the last operation was cut short: pending-upgrade"},
-		"rollback cut short":                         {facts: with(of(release.StatusPendingRollback)), want: status.WaitApplied, message: "the last operation was cut short: pending-rollback"},
-		"removal cut short":                          {facts: with(of(release.StatusUninstalling)), want: status.WaitApplied, message: "the last operation was cut short: uninstalling"},
-		"superseded":                                 {facts: with(of(release.StatusSuperseded)), want: status.WaitApplied, message: "the last operation was cut short: superseded"},
-		"unknown":                                    {facts: with(of(release.StatusUnknown)), want: status.WaitApplied, message: "the last operation was cut short: unknown"},
+		"install cut short":                          {facts: with(of(release.StatusPendingInstall)), want: status.WaitApplied, message: "the last operation was interrupted: pending-install"},
+		"upgrade cut short":                          {facts: with(of(release.StatusPendingUpgrade)), want: status.WaitApplied, message: "the last operation was interrupted: pending-upgrade"},
+		"rollback cut short":                         {facts: with(of(release.StatusPendingRollback)), want: status.WaitApplied, message: "the last operation was interrupted: pending-rollback"},
+		"removal cut short":                          {facts: with(of(release.StatusUninstalling)), want: status.WaitApplied, message: "the last operation was interrupted: uninstalling"},
+		"superseded":                                 {facts: with(of(release.StatusSuperseded)), want: status.WaitApplied, message: "the last operation was interrupted: superseded"},
+		"unknown":                                    {facts: with(of(release.StatusUnknown)), want: status.WaitApplied, message: "the last operation was interrupted: unknown"},
 		"not ready":                                  {facts: with(finds(unready)), want: status.NotReady, message: slow},
 		"another digest":                             {facts: with(another), want: status.OutOfSync, message: outdated},
 		"objects modified":                           {facts: with(finds(modified)), want: status.Modified, message: missing},
@@ -86,8 +86,8 @@ func TestDetermineState(t *testing.T) {
 		"failed, objects not ready":                  {facts: with(of(release.StatusFailed), finds(unready)), want: status.ErrApplied, message: failed},
 		"failed, objects modified":                   {facts: with(of(release.StatusFailed), finds(modified)), want: status.ErrApplied, message: failed},
 		"failed, another digest":                     {facts: with(of(release.StatusFailed), another), want: status.ErrApplied, message: failed},
-		"cut short, objects modified":                {facts: with(of(release.StatusPendingUpgrade), finds(modified)), want: status.WaitApplied, message: "the last operation was cut short: pending-upgrade"},
-		"cut short, another digest":                  {facts: with(of(release.StatusPendingUpgrade), another), want: status.WaitApplied, message: "the last operation was cut short: pending-upgrade"},
+		"cut short, objects modified":                {facts: with(of(release.StatusPendingUpgrade), finds(modified)), want: status.WaitApplied, message: "the last operation was interrupted: pending-upgrade"},
+		"cut short, another digest":                  {facts: with(of(release.StatusPendingUpgrade), another), want: status.WaitApplied, message: "the last operation was interrupted: pending-upgrade"},
 		"not ready, another digest":                  {facts: with(finds(unready), another), want: status.NotReady, message: slow},
 		"not ready, modified":                        {facts: with(finds(both)), want: status.NotReady, message: slow},
 		"another digest, objects modified":           {facts: with(another, finds(modified)), want: status.OutOfSync, message: outdated},

@@ -10,7 +10,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("cluster %s does not answer: %v", e.Cluster, e.Err)
+	return fmt.Sprintf("cluster %s does not respond: %v", e.Cluster, e.Err)
 }
 
 // Unwrap gives the cause.
@@ -24,7 +24,7 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("cluster %s refuses the request: %v", e.Cluster, e.Err)
+	return fmt.Sprintf("cluster %s denies the request: %v", e.Cluster, e.Err)
 }
 
 // Unwrap gives the cause.
@@ -39,7 +39,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("cluster %s cannot carry the request out now: %v", e.Cluster, e.Err)
+	return fmt.Sprintf("cluster %s cannot process the request now: %v", e.Cluster, e.Err)
 }
 
 // Unwrap gives the cause.

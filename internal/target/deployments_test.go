@@ -201,12 +201,12 @@ func TestDeploymentsFailures(t *testing.T) {
 		},
 		"a function that changes with time": {
 			"helm: {values: {a: '${ now | date \"2006\" }'}}",
-			`templating helm.values.a: template: helm.values.a:1:3: executing "helm.values.a" at <now>: error calling now: now gives another result each time, so every plan would show a change; pass the value in from Terraform`,
+			`templating helm.values.a: template: helm.values.a:1:3: executing "helm.values.a" at <now>: error calling now: now returns another result each time, so every plan would show a change; pass the value from Terraform`,
 			is[*target.NonHermeticError],
 		},
 		"a release name": {
 			"helm: {releaseName: Web}",
-			`"Web" is no valid name of a Helm release: it takes at most 53 lower case letters, digits, "-" and ".", with a letter or digit at both ends`,
+			`"Web" is not a valid name of a Helm release: use at most 53 lower case letters, digits, "-" and ".", with a letter or digit at both ends`,
 			is[*target.ReleaseNameError],
 		},
 		"a release name that is too long": {
@@ -261,7 +261,7 @@ func TestDeploymentsClash(t *testing.T) {
 	for _, f := range result.Failures {
 		got = append(got, target.Key(f.Cluster, f.Bundle)+": "+f.Err.Error())
 	}
-	const text = "bundles a, b all want to be release same in namespace default; give each another helm.releaseName or namespace"
+	const text = "bundles a, b all use release same in namespace default; set another helm.releaseName or namespace for each"
 	if diff := cmp.Diff([]string{"two/a: " + text, "two/b: " + text}, got); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}

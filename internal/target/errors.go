@@ -92,7 +92,7 @@ type NonHermeticError struct {
 
 // Error says what to use instead.
 func (e *NonHermeticError) Error() string {
-	return fmt.Sprintf("%s gives another result each time, so every plan would show a change; pass the value in from Terraform", e.Function)
+	return fmt.Sprintf("%s returns another result each time, so every plan would show a change; pass the value from Terraform", e.Function)
 }
 
 // ReleaseNameError says that Helm does not take a release name.
@@ -102,7 +102,7 @@ type ReleaseNameError struct {
 
 // Error says what Helm takes.
 func (e *ReleaseNameError) Error() string {
-	return fmt.Sprintf("%q is no valid name of a Helm release: it takes at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
+	return fmt.Sprintf("%q is not a valid name of a Helm release: use at most %d lower case letters, digits, \"-\" and \".\", with a letter or digit at both ends", e.Name, maxReleaseName)
 }
 
 // ReleaseClashError says that several bundles want to be one release of a cluster.
@@ -114,7 +114,7 @@ type ReleaseClashError struct {
 
 // Error names the release and the bundles.
 func (e *ReleaseClashError) Error() string {
-	return fmt.Sprintf("bundles %s all want to be release %s in namespace %s; give each another helm.releaseName or namespace", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
+	return fmt.Sprintf("bundles %s all use release %s in namespace %s; set another helm.releaseName or namespace for each", strings.Join(e.Bundles, ", "), e.Release, e.Namespace)
 }
 
 // NamespaceNameError says that a deployment is to be in a namespace of no legal name.
@@ -123,8 +123,8 @@ type NamespaceNameError struct {
 }
 
 func (e *NamespaceNameError) Error() string {
-	return fmt.Sprintf("the namespace %q is no name that Kubernetes takes: up to %d lower-case letters, digits and dashes, "+
-		"a letter or a digit first and last. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", e.Name, maxNamespaceName)
+	return fmt.Sprintf("the namespace %q is not a valid name in Kubernetes: use up to %d lower-case letters, digits and dashes, "+
+		"with a letter or digit at both ends. Templates (${ ... }) have no effect in it, as in Fleet; use target_customizations", e.Name, maxNamespaceName)
 }
 
 // ServiceAccountNameError says that a bundle names a service account by no legal
@@ -135,5 +135,5 @@ type ServiceAccountNameError struct {
 
 // Error says which names are legal.
 func (e *ServiceAccountNameError) Error() string {
-	return fmt.Sprintf("serviceAccount %q is no name of a service account: it must be a DNS name of at most %d characters", e.Name, maxServiceAccountName)
+	return fmt.Sprintf("serviceAccount %q is not a valid name of a service account: it must be a DNS name of at most %d characters", e.Name, maxServiceAccountName)
 }

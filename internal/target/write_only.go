@@ -117,7 +117,7 @@ func checkVersions(attribute, versionsAttribute string, entries map[string]any, 
 		case !slices.Contains(bundles, name):
 			add(attribute, name, "the target has no such bundle; "+listing("bundles", bundles))
 		case !versioned:
-			add(attribute, name, fmt.Sprintf("%s has no entry for the bundle; another entry there deploys another value", versionsAttribute))
+			add(attribute, name, fmt.Sprintf("%s has no entry for the bundle; a changed entry there deploys a changed value", versionsAttribute))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
@@ -159,7 +159,7 @@ func readValues(value any) (map[string]any, error) {
 		}
 		values, _, err := fleetyaml.Values([]byte(value))
 		if err != nil {
-			return nil, errors.New("the values are no map written as YAML or JSON")
+			return nil, errors.New("the values are not a map written as YAML or JSON")
 		}
 		return values, nil
 	}
@@ -173,7 +173,7 @@ func readFiles(value any) ([]bundle.File, error) {
 	}
 	contents, ok := value.(map[string]any)
 	if !ok {
-		return nil, errors.New("the files are no map of path to content")
+		return nil, errors.New("the files are not a map of path to content")
 	}
 	if len(contents) > maxWriteOnlyFiles {
 		return nil, fmt.Errorf("there are more than %d files", maxWriteOnlyFiles)
@@ -195,17 +195,17 @@ func readFiles(value any) ([]bundle.File, error) {
 
 func fileContent(name string, value any) (string, error) {
 	if name == "." || !fs.ValidPath(name) || strings.Contains(name, "\\") {
-		return "", errors.New("is no path within the bundle, such as \"secrets/db.yaml\"")
+		return "", errors.New("is not a path within the bundle, such as \"secrets/db.yaml\"")
 	}
 	if _, unknown := value.(Unknown); unknown {
 		return "", nil
 	}
 	content, ok := value.(string)
 	if !ok {
-		return "", errors.New("has no text as its content")
+		return "", errors.New("does not have text as its content")
 	}
 	if len(content) <= fleetyaml.MaxSize && fleetyaml.CheckAliases([]byte(content)) != nil {
-		return "", errors.New("is no YAML that can be read")
+		return "", errors.New("is not valid YAML")
 	}
 	return content, nil
 }

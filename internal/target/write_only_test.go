@@ -50,12 +50,12 @@ func TestWriteOnlyInputRead(t *testing.T) {
 		"no values":          {in: target.WriteOnlyInput{Values: map[string]any{}, ValuesVersions: map[string]string{"app": "1"}}, err: "bundle app: values_wo_version: values_wo has no entry"},
 		"no such bundle":     {in: target.WriteOnlyInput{Files: map[string]any{"x": map[string]any{}}, FilesVersions: map[string]string{"x": "1"}}, err: "bundle x: files_wo: the target has no such bundle"},
 		"a list":             {in: target.WriteOnlyInput{Values: map[string]any{"app": []any{planted}}, ValuesVersions: map[string]string{"app": "1"}}, err: "neither an object nor a map"},
-		"broken YAML":        {in: target.WriteOnlyInput{Values: map[string]any{"app": planted + ": ["}, ValuesVersions: map[string]string{"app": "1"}}, err: "no map written as YAML or JSON"},
+		"broken YAML":        {in: target.WriteOnlyInput{Values: map[string]any{"app": planted + ": ["}, ValuesVersions: map[string]string{"app": "1"}}, err: "not a map written as YAML or JSON"},
 		"large values":       {in: target.WriteOnlyInput{Values: map[string]any{"app": map[string]any{"a": strings.Repeat("x", fleetyaml.MaxSize)}}, ValuesVersions: map[string]string{"app": "1"}}, err: "larger than 4 MiB"},
 		"large files":        {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"a.yaml": strings.Repeat("x", fleetyaml.MaxSize+1)}}, FilesVersions: map[string]string{"app": "1"}}, err: "larger than 4 MiB"},
-		"an absolute path":   {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"/a.yaml": planted}}, FilesVersions: map[string]string{"app": "1"}}, err: `"/a.yaml" is no path within the bundle`},
-		"a path that climbs": {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"a/../../b.yaml": planted}}, FilesVersions: map[string]string{"app": "1"}}, err: "is no path within the bundle"},
-		"content of a map":   {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"a.yaml": map[string]any{"a": planted}}}, FilesVersions: map[string]string{"app": "1"}}, err: "has no text as its content"},
+		"an absolute path":   {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"/a.yaml": planted}}, FilesVersions: map[string]string{"app": "1"}}, err: `"/a.yaml" is not a path within the bundle`},
+		"a path that climbs": {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"a/../../b.yaml": planted}}, FilesVersions: map[string]string{"app": "1"}}, err: "is not a path within the bundle"},
+		"content of a map":   {in: target.WriteOnlyInput{Files: map[string]any{"app": map[string]any{"a.yaml": map[string]any{"a": planted}}}, FilesVersions: map[string]string{"app": "1"}}, err: "does not have text as its content"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
