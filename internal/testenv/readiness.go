@@ -162,7 +162,7 @@ func waitForEtcd(ctx context.Context, etcd *process, url string) error {
 		}
 		defer func() { err = errors.Join(err, response.Body.Close()) }()
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("it answers %s", response.Status)
+			return fmt.Errorf("its health check returned %s", response.Status)
 		}
 		return nil
 	})
