@@ -410,13 +410,13 @@ func (p *planted) expectAbsent(t *testing.T, where, text string) {
 // files of a plan.
 func (p *planted) expectAbsentInFiles(t *testing.T) {
 	t.Helper()
-	folders := []string{p.w.dir}
+	temporary := ""
 	for _, variable := range p.w.env {
 		if folder, ok := strings.CutPrefix(variable, "TMPDIR="); ok {
-			folders = append(folders, folder)
+			temporary = folder // The last one counts. One before it is of all tests.
 		}
 	}
-	for _, folder := range folders {
+	for _, folder := range []string{p.w.dir, temporary} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
 				return nil
