@@ -53,6 +53,8 @@ type workspace struct {
 	as *syscall.SysProcAttr
 	// patience is how long one command may take; 0 is five minutes.
 	patience time.Duration
+	// backend has the state, nil if that is a local file.
+	backend *stateServer
 }
 
 func newWorkspace(t *testing.T) *workspace {
@@ -210,33 +212,68 @@ func (w *workspace) plannedChanges(t *testing.T) []string {
 	return lines
 }
 
-// attribute reads an attribute of the only target in state.
-func (w *workspace) attribute(t *testing.T, name string, into any) {
+// storedTarget is a target in the state as the CLI stores it.
+type storedTarget struct {
+	name       string
+	attributes json.RawMessage
+}
+
+// storedTargets reads the targets in the state as the CLI has stored it: "terraform show" takes a
+// second and starts the provider for its schema alone.
+func (w *workspace) storedTargets(t *testing.T) []storedTarget {
 	t.Helper()
 	var state struct {
-		Values struct {
-			RootModule struct {
-				Resources []struct {
-					Type   string                     `json:"type"`
-					Values map[string]json.RawMessage `json:"values"`
-				} `json:"resources"`
-			} `json:"root_module"`
-		} `json:"values"`
+		Resources []struct {
+			Type      string `json:"type"`
+			Name      string `json:"name"`
+			Instances []struct {
+				Attributes json.RawMessage `json:"attributes"`
+			} `json:"instances"`
+		} `json:"resources"`
 	}
-	shown := w.run(t, "show", "-json")
-	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&state); err != nil {
-		t.Fatalf("reading the state: %v\n%s", err, shown)
+	raw := w.storedState(t)
+	if err := json.Unmarshal(raw, &state); err != nil {
+		t.Fatalf("reading the state: %v\n%s", err, raw)
 	}
-	for _, resource := range state.Values.RootModule.Resources {
+	var targets []storedTarget
+	for _, resource := range state.Resources {
 		if resource.Type != "fleet_cluster_target" {
 			continue
 		}
-		if err := json.Unmarshal(resource.Values[name], into); err != nil {
+		for _, instance := range resource.Instances {
+			targets = append(targets, storedTarget{name: resource.Name, attributes: instance.Attributes})
+		}
+	}
+	return targets
+}
+
+// storedState is the state as the CLI has stored it.
+func (w *workspace) storedState(t *testing.T) []byte {
+	t.Helper()
+	if w.backend != nil {
+		return w.backend.current()
+	}
+	raw, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// attribute reads an attribute of the only target in state.
+func (w *workspace) attribute(t *testing.T, name string, into any) {
+	t.Helper()
+	for _, stored := range w.storedTargets(t) {
+		var attributes map[string]json.RawMessage
+		if err := json.Unmarshal(stored.attributes, &attributes); err != nil {
+			t.Fatalf("reading the target %s: %v", stored.name, err)
+		}
+		if err := json.Unmarshal(attributes[name], into); err != nil {
 			t.Fatalf("reading the attribute %s: %v", name, err)
 		}
 		return
 	}
-	t.Fatalf("no target in state:\n%s", shown)
+	t.Fatalf("no target in state:\n%s", w.storedState(t))
 }
 
 // states are the states of the deployments in Terraform's state.

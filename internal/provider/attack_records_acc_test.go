@@ -331,7 +331,7 @@ func TestAttackGuessOfARecord(t *testing.T) {
 			t.Errorf("the key %q is empty or that of another revision", key)
 		}
 		used[key] = true
-		state := w.run(t, "show", "-json")
+		state := string(w.storedState(t))
 		if strings.Contains(state, key) || !strings.Contains(state, `\"content\":\"2:`) {
 			t.Errorf("state has the key, or no digest with a key:\n%s", state)
 		}

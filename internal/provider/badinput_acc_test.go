@@ -12,6 +12,8 @@ import (
 )
 
 // Each mistake is one clear diagnostic, and nothing changes on any cluster.
+//
+//nolint:tparallel // the rows share one folder, in which one deployment is there before
 func TestAccBadInput(t *testing.T) {
 	t.Parallel()
 	git := gittest.New(t, gittest.Options{})
@@ -115,15 +117,14 @@ func TestAccBadInput(t *testing.T) {
 			want:    []string{"immutable"},
 		},
 	}
+	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	// One deployment is there before, and must not change.
+	w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
+	w.apply(t)
+	before, state := s.releases(t, 0), string(w.storedState(t))
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
-			// One deployment is there before, and must not change.
-			w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
-			w.apply(t)
-			before := s.releases(t, 0)
-
+			w.write(t, "terraform.tfstate", state) // What was made for another row is no part of it.
 			provider := s.provider("git = {\n"+test.git+"\n}\n", on, on)
 			if test.cluster != "" {
 				entry := strings.ReplaceAll(test.cluster, "KUBECONFIG", s.env.Kubeconfig())
@@ -148,9 +149,10 @@ func TestAccBadInput(t *testing.T) {
 			if got := s.value(t, 0, "other"); got != "x" {
 				t.Errorf("an object changed: %q", got)
 			}
-			w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
-			w.run(t, "destroy", "-auto-approve")
-			s.expectNothing(t, 0)
 		})
 	}
+	w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
+	w.write(t, "terraform.tfstate", state)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
 }

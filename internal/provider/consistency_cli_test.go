@@ -122,26 +122,13 @@ func (w *workspace) planned(t *testing.T, plan string) map[string]plannedTarget 
 // inState reads the targets of the state, by name.
 func (w *workspace) inState(t *testing.T) map[string]targetShown {
 	t.Helper()
-	var state struct {
-		Values struct {
-			RootModule struct {
-				Resources []struct {
-					Type   string      `json:"type"`
-					Name   string      `json:"name"`
-					Values targetShown `json:"values"`
-				} `json:"resources"`
-			} `json:"root_module"`
-		} `json:"values"`
-	}
-	shown := w.run(t, "show", "-json")
-	if err := json.NewDecoder(strings.NewReader(shown)).Decode(&state); err != nil {
-		t.Fatalf("reading the state: %v", err)
-	}
 	targets := map[string]targetShown{}
-	for _, resource := range state.Values.RootModule.Resources {
-		if resource.Type == "fleet_cluster_target" {
-			targets[resource.Name] = resource.Values
+	for _, stored := range w.storedTargets(t) {
+		var shown targetShown
+		if err := json.Unmarshal(stored.attributes, &shown); err != nil {
+			t.Fatalf("reading the target %s: %v", stored.name, err)
 		}
+		targets[stored.name] = shown
 	}
 	return targets
 }

@@ -73,7 +73,6 @@ resource "fleet_bundle" "apps" {
 	if strings.Contains(plan, "\"eu-west-6") || strings.Contains(plan, "\"eu-west-7/application-4") {
 		t.Errorf("the plan shows what does not change:\n%s", plan)
 	}
-	w.run(t, "destroy", "-auto-approve")
 }
 
 // stored is what the state holds of the only target, without the white space of the

@@ -99,8 +99,8 @@ func TestAccObjectsMoveBetweenBundles(t *testing.T) {
 					}
 				}
 				configure(test.after(s, false))
-				expectSays(t, w.run(t, "plan", "-input=false"), "ConfigMap/"+s.namespace+"/moving moves from bundle losing to bundle "+gaining)
-				output := w.run(t, applying...)
+				output := w.run(t, applying...) // It prints the plan first.
+				expectSays(t, output, "ConfigMap/"+s.namespace+"/moving moves from bundle losing to bundle "+gaining)
 				if strings.Contains(output, "cannot take over") {
 					t.Errorf("the plan says that the object is refused:\n%s", output)
 				}

@@ -80,6 +80,7 @@ func (o *ordeal) install(t *testing.T) {
 	}
 	o.write(t, "terraformrc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror))
 	o.workspace.env = append(o.workspace.env, "TF_HTTP_ADDRESS="+o.state.URL, "TF_HTTP_LOCK_ADDRESS="+o.state.URL, "TF_HTTP_UNLOCK_ADDRESS="+o.state.URL)
+	o.backend = o.state
 	o.write(t, "backend.tf", "terraform {\n  backend \"http\" {}\n}\n")
 	o.deploy(t, "first")
 	o.run(t, "init", "-input=false")

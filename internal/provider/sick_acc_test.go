@@ -3,7 +3,6 @@ package provider_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,23 +20,19 @@ import (
 type entry struct {
 	name, host, token string
 	authority         []byte
+	// timeout is that of one request; "" is the default.
+	timeout string
 }
 
 // Of twenty clusters one is down, one slow, one read-only and one has a token that
-// expired. The others take the time that they take alone, the slow one its own, and
-// each that fails has one diagnostic.
+// expired. The others wait for none of them: from the first write on the sick ones get no
+// response before the healthy ones are finished. Each that fails has one diagnostic.
 func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	t.Parallel()
 	const all, down, slow, readOnly, expired = 20, 3, 7, 11, 15
 	env := testenv.Shared(t)
 	s, w := newSite(t, env), newWorkspace(t)
-	var healthy span
-	slowly := faulttest.New(t, env.Cluster(slow%3))
-	if err := slowly.Disturb(faulttest.Disturbance{Latency: 500 * time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
-	var finished span // of the slow one
-	slowly.Set(finished.note)
+	healthy := &finish{left: 2 * (all - 4), done: make(chan struct{})}
 	proxies := make([]*faulttest.Proxy, len(env.Contexts()))
 	for i := range proxies {
 		if env.Cluster(i).Token() == "" {
@@ -46,69 +41,54 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 		proxies[i] = faulttest.New(t, env.Cluster(i))
 		proxies[i].Set(healthy.note)
 	}
-	reader, err := env.Cluster(readOnly%3).User(t.Context(), s.namespace, []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
-	})
-	if err != nil {
+	isSick := map[int]*faulttest.Proxy{}
+	for _, k := range []int{slow, readOnly, expired} {
+		isSick[k] = faulttest.New(t, env.Cluster(k%3))
+		isSick[k].Set(func(*http.Request) faulttest.Fault { return faulttest.Fault{Before: healthy.hold(t)} })
+	}
+	isSick[down] = faulttest.New(t, env.Cluster(down%3))
+	isSick[down].Set(func(*http.Request) faulttest.Fault { return faulttest.Fault{Before: healthy.hold(t), Cut: true} })
+	if err := isSick[slow].Disturb(faulttest.Disturbance{Latency: 500 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := env.Cluster(readOnly%3).RemoveUser(context.WithoutCancel(t.Context()), s.namespace); err != nil {
-			t.Error(err)
-		}
+	reader := s.user(t, readOnly%3, "reader", []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 	})
-	var entries []entry
+	var entries, alone []entry
 	for k := range all {
-		cluster := env.Cluster(k % 3)
-		e := entry{name: fmt.Sprintf("k%02d", k), host: proxies[k%3].Host(), token: cluster.Token(), authority: proxies[k%3].CACertificate()}
-		switch k {
-		case down:
-			e.host = "https://" + unused(t)
-		case slow:
-			e.host, e.authority = slowly.Host(), slowly.CACertificate()
-		case readOnly:
-			e.host, e.authority, e.token = cluster.Host(), cluster.CACertificate(), reader.Token
-		case expired:
-			e.host, e.authority, e.token = cluster.Host(), cluster.CACertificate(), "expired"
+		proxy, e := proxies[k%3], entry{name: fmt.Sprintf("k%02d", k), token: env.Cluster(k % 3).Token()}
+		if isSick[k] != nil {
+			proxy, e.timeout = isSick[k], "3m"
 		}
+		switch k {
+		case readOnly:
+			e.token = reader
+		case expired:
+			e.token = "expired"
+		}
+		e.host, e.authority = proxy.Host(), proxy.CACertificate()
 		entries = append(entries, e)
+		if isSick[k] == nil {
+			alone = append(alone, e)
+		}
 		t.Cleanup(func() {
 			if err := s.client(t, k%3).CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), s.namespace+"-"+e.name, metav1.DeleteOptions{}); err != nil {
 				t.Log(err)
 			}
 		})
 	}
-	isSick := map[int]bool{down: true, slow: true, readOnly: true, expired: true}
-	var alone []entry
-	for k, e := range entries {
-		if !isSick[k] {
-			alone = append(alone, e)
-		}
-	}
-
-	w.configure(t, s.clusters(alone), s.spread("one", alone), s.spread("two", alone), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
-	healthy.reset()
-	w.apply(t)
-	took := healthy.length()
-	w.run(t, "destroy", "-auto-approve")
 
 	w.configure(t, s.clusters(entries), s.spread("one", entries), s.spread("two", entries), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
-	healthy.reset()
-	finished.reset()
 	output := w.fail(t, applying, "k03/one, k03/two", "k11/one, k11/two", "k15/one, k15/two", "does not respond")
 	// The slow one gets there, and has nothing to report.
 	if errors := strings.Count(output, "Error: "); errors != 3 {
 		t.Errorf("%d errors, want one for each cause:\n%s", errors, output)
 	}
-	t.Logf("16 clusters took %v alone and %v beside four sick ones, of which the slow one took %v", took, healthy.length(), finished.length())
-	if beside, ends := healthy.length(), finished.length(); beside > 2*took+2*time.Second || beside > ends {
-		t.Errorf("16 clusters took %v alone and %v beside four sick ones, of which the slow one took %v", took, beside, ends)
-	}
 	states := w.states(t)
 	for k, e := range entries {
 		for _, bundle := range []string{"one", "two"} {
 			switch state := states[e.name+"/"+bundle]; {
-			case !isSick[k] || k == slow:
+			case isSick[k] == nil || k == slow:
 				if state != "Ready" {
 					t.Errorf("%s/%s is %q", e.name, bundle, state)
 				}
@@ -121,49 +101,45 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	w.run(t, "destroy", "-auto-approve")
 }
 
-// unused is an address where nothing listens.
-func unused(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
+// finish sees clusters write the last record of each of their releases.
+type finish struct {
+	mu   sync.Mutex
+	left int // records
+	// begun is true from the first write on: the plan is over.
+	begun bool
+	done  chan struct{}
 }
 
-// span is the time from the first write to the last: a plan waits for nobody longer
-// than some seconds, and that is no part of it.
-type span struct {
-	mu          sync.Mutex
-	first, last time.Time
-}
-
-func (s *span) note(request *http.Request) faulttest.Fault {
-	if request.Method == http.MethodGet {
-		return faulttest.Fault{}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = time.Now()
-	if s.first.IsZero() {
-		s.first = s.last
+// note is the rule of a cluster that is watched.
+func (f *finish) note(request *http.Request) faulttest.Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begun = f.begun || faulttest.IsWrite(request)
+	if to(http.MethodPut, "secrets")(request) {
+		if f.left--; f.left == 0 {
+			close(f.done)
+		}
 	}
 	return faulttest.Fault{}
 }
 
-func (s *span) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.first, s.last = time.Time{}, time.Time{}
-}
-
-func (s *span) length() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last.Sub(s.first).Round(time.Millisecond)
+// hold keeps requests back from the first write on until all is done.
+func (f *finish) hold(t *testing.T) func(*http.Request) {
+	t.Helper()
+	return func(request *http.Request) {
+		f.mu.Lock()
+		passes := !f.begun && !faulttest.IsWrite(request)
+		f.mu.Unlock()
+		if passes {
+			return
+		}
+		select {
+		case <-f.done:
+		case <-request.Context().Done():
+		case <-time.After(2 * time.Minute):
+			t.Error("healthy clusters wait for one that does not respond")
+		}
+	}
 }
 
 // clusters is the provider block for entries, all of them labelled.
@@ -173,6 +149,9 @@ func (s *site) clusters(entries []entry) string {
 		authority := ""
 		if len(e.authority) > 0 {
 			authority = fmt.Sprintf("cluster_ca_certificate = <<-CA\n%sCA\n", e.authority)
+		}
+		if e.timeout != "" {
+			authority += fmt.Sprintf("request_timeout = %q\n", e.timeout)
 		}
 		fmt.Fprintf(&block, "    %s = { host = %q, token = %q, labels = { on = \"yes\" }, %s    }\n", e.name, e.host, e.token, authority)
 	}

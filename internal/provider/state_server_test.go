@@ -83,6 +83,13 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
+// current is the state that was sent last.
+func (s *stateServer) current() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.state)
+}
+
 func (s *stateServer) runs() (writing, stored func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
