@@ -6,7 +6,6 @@ import (
 	"flag"
 	"log"
 	"os"
-	"runtime"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
@@ -29,15 +28,17 @@ func main() {
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
+	startup.Done()
+	if limitMemory() {
+		go adjustCollector(adjusted(0))
+	}
 	provider.SilenceClients()
-	ballast := heedMemory()
 	if err := spareLogging(); err != nil {
 		log.Fatal(err)
 	}
 	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}
-	runtime.KeepAlive(ballast)
 }
 
 func serve(debug bool) error {
