@@ -11,7 +11,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/startup"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
@@ -23,12 +22,10 @@ var version = "dev"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument {
-		startup.Done()
 		worker.Serve(sandboxed.Handlers())
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
-	startup.Done()
 	if limitMemory() {
 		go adjustCollector(adjusted(0))
 	}
