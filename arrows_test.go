@@ -39,8 +39,7 @@ func house() map[string]room {
 	foreign := []string{"Kubernetes", "go-git"}
 
 	return map[string]room{
-		"main":     {code: []string{"provider", "sandboxed", "startup", "worker"}, speaks: []string{"Terraform"}},
-		"startup":  {pure: true},
+		"main":     {code: []string{"provider", "sandboxed", "worker"}, speaks: []string{"Terraform"}},
 		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
 
 		"provider": {

@@ -32,6 +32,7 @@ func unrecovered() map[string]string {
 		"worker.kill":           "it closes channels and pipes, and sends a signal",
 		"worker.encoder":        "it makes a codec of its own options",
 		"worker.decoder":        "it makes a codec of its own options",
+		"main.main":             "it reads a metric and sets a percentage",
 		"main.serve":            "it waits for the parent process and ends this one",
 	}
 }

@@ -6,13 +6,11 @@ import (
 	"flag"
 	"log"
 	"os"
-	"runtime"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/provider"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandboxed"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/startup"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
 )
 
@@ -24,20 +22,20 @@ var version = "dev"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument {
-		startup.Done()
 		worker.Serve(sandboxed.Handlers())
 	}
 	debug := flag.Bool("debug", false, "wait for a debugger")
 	flag.Parse()
+	if limitMemory() {
+		go adjustCollector(adjusted(0))
+	}
 	provider.SilenceClients()
-	ballast := heedMemory()
 	if err := spareLogging(); err != nil {
 		log.Fatal(err)
 	}
 	if err := serve(*debug); err != nil {
 		log.Fatal(err)
 	}
-	runtime.KeepAlive(ballast)
 }
 
 func serve(debug bool) error {

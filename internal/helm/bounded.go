@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -41,26 +42,80 @@ func (e *RecordTooLargeError) Error() string {
 // Unwrap gives what every record is that cannot be read.
 func (e *RecordTooLargeError) Unwrap() error { return &release.CorruptRecordError{Name: e.Name} }
 
-// checkRecord refuses a record that unpacks to too much, and returns how much it unpacks
-// to. It keeps nothing of it.
-func checkRecord(name string, packed []byte) (size int64, err error) {
+// unpacker unpacks records: base64 of gzip of JSON (helm.sh/helm/v3,
+// pkg/storage/driver/util.go).
+type unpacker struct {
+	packed   bytes.Reader
+	buffered bufio.Reader
+	gzip     gzip.Reader
+	text     bytes.Buffer
+	chunk    [16 << 10]byte
+}
+
+// unpackers keeps what unpacking needs, some 70 kB and the text of a record, for the next
+// record. A refresh unpacks each record of each cluster.
+//
+//nolint:gochecknoglobals // it only spares allocations
+var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
+
+// open begins to unpack a record.
+func (u *unpacker) open(packed []byte) error {
+	u.packed.Reset(packed)
+	u.buffered.Reset(base64.NewDecoder(base64.StdEncoding, &u.packed))
+	return u.gzip.Reset(&u.buffered)
+}
+
+// done keeps the unpacker for the next record, without what it has read.
+func (u *unpacker) done() {
+	u.packed.Reset(nil)
+	u.text.Reset()
+	unpackers.Put(u)
+}
+
+func newUnpacker() *unpacker { return unpackers.Get().(*unpacker) } //nolint:forcetypeassert // The pool has nothing else.
+
+// checkRecord refuses a record that unpacks to too much. It keeps nothing of it.
+func checkRecord(name string, packed []byte) error {
+	u := newUnpacker()
+	defer u.done()
+	_, err := u.check(name, packed, io.Discard)
+	return err
+}
+
+// check refuses a record that unpacks to too much, and returns how much it unpacks to. It
+// also writes the text.
+func (u *unpacker) check(name string, packed []byte, text io.Writer) (size int64, err error) {
 	if len(packed) > 2*manifest.MaxRecord { // An API server stores no more.
 		return 0, &RecordTooLargeError{Name: name}
 	}
-	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
-	if err != nil {
+	if err := u.open(packed); err != nil {
 		return 0, nil //nolint:nilerr // The decoder says what is wrong with it.
 	}
 	var counted jsonCounter
-	size, _ = io.Copy(&counted, io.LimitReader(reader, maxUnpacked+1)) // As for what is wrong further on.
+	// What is wrong further on is an error of the decoder.
+	size, _ = io.CopyBuffer(io.MultiWriter(&counted, text), io.LimitReader(&u.gzip, maxUnpacked+1), u.chunk[:])
 	if size > maxUnpacked || counted.values > maxValues {
 		return size, &RecordTooLargeError{Name: name}
 	}
 	return size, nil
 }
 
-// large is the size of a record from which on one is read at a time.
-const large = 4 << 20
+// firstBytes keeps the first bytes of what is written to it.
+type firstBytes struct{ *bytes.Buffer }
+
+// Write is that of io.Writer.
+func (f firstBytes) Write(content []byte) (int, error) {
+	f.Buffer.Write(content[:min(len(content), max(0, keptText-f.Len()))])
+	return len(content), nil
+}
+
+const (
+	// keptText is the size up to which the text of a record is unpacked once. A larger one
+	// is unpacked again while it is decoded, so that it is never in memory as a whole.
+	keptText = 256 << 10
+	// large is the size of a record from which on one is read at a time.
+	large = 4 << 20
+)
 
 //nolint:gochecknoglobals // the memory that it guards is the process's
 var readingLarge sync.Mutex
@@ -111,8 +166,7 @@ func (s boundedSecrets) Get(ctx context.Context, name string, options metav1.Get
 	if err != nil {
 		return nil, err
 	}
-	_, err = checkRecord(secret.Name, secret.Data["release"])
-	return secret, err
+	return secret, checkRecord(secret.Name, secret.Data["release"])
 }
 
 // List reads records.
@@ -122,7 +176,7 @@ func (s boundedSecrets) List(ctx context.Context, options metav1.ListOptions) (*
 		return nil, err
 	}
 	for _, secret := range list.Items {
-		if _, err := checkRecord(secret.Name, secret.Data["release"]); err != nil {
+		if err := checkRecord(secret.Name, secret.Data["release"]); err != nil {
 			return nil, err
 		}
 	}

@@ -1,10 +1,7 @@
 package helm
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -155,18 +152,9 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 // recordContentOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
 func recordContentOf(secret *corev1.Secret) recordContent {
-	packed := secret.Data["release"]
-	size, err := checkRecord(secret.Name, packed)
+	recorded, err := unpackRecord(secret.Name, secret.Data["release"])
 	if err != nil {
 		return recordContent{err: err}
-	}
-	if size > large {
-		readingLarge.Lock()
-		defer readingLarge.Unlock()
-	}
-	recorded, err := decodeRecord(packed)
-	if err != nil {
-		return recordContent{err: &release.CorruptRecordError{Name: secret.Name}}
 	}
 	if err := recorded.checkObjects(secret.Name); err != nil {
 		return recordContent{err: err}
@@ -201,18 +189,28 @@ func singleObjects(stream string) ([]*unstructured.Unstructured, error) {
 	return manifest.Flatten(parsed), nil
 }
 
-// decodeRecord decodes a record: base64 of gzip of JSON (helm.sh/helm/v3,
-// pkg/storage/driver/util.go). The caller has checked how large it gets.
-func decodeRecord(packed []byte) (record, error) {
-	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
+// unpackRecord returns what is read of a record; name is that of the record.
+func unpackRecord(name string, packed []byte) (record, error) {
+	u := newUnpacker()
+	defer u.done()
+	size, err := u.check(name, packed, firstBytes{&u.text})
 	if err != nil {
 		return record{}, err
 	}
-	var content record
-	if err := json.NewDecoder(reader).Decode(&content); err != nil {
-		return record{}, err
+	if size > large {
+		readingLarge.Lock()
+		defer readingLarge.Unlock()
 	}
-	return content, reader.Close()
+	var content record
+	if size <= keptText {
+		err = json.Unmarshal(u.text.Bytes(), &content)
+	} else if err = u.open(packed); err == nil {
+		err = json.NewDecoder(&u.gzip).Decode(&content)
+	}
+	if err != nil {
+		return record{}, &release.CorruptRecordError{Name: name}
+	}
+	return content, nil
 }
 
 // keptBytes is how much of what was just written is kept, on all clusters together, so
