@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	settlePatience = 5 * time.Minute
+	settleTimeout  = 5 * time.Minute
 	settleInterval = 100 * time.Millisecond
 )
 
 // An outsider looks at clusters directly, past every contender and proxy.
-type outsider struct {
+type clusterClient struct {
 	contexts []string
 	clients  map[string]kubernetes.Interface
 }
 
-func newOutsider(kubeconfig string, contexts []string) (outsider, error) {
-	o := outsider{contexts: contexts, clients: map[string]kubernetes.Interface{}}
+func newClusterClient(kubeconfig string, contexts []string) (clusterClient, error) {
+	o := clusterClient{contexts: contexts, clients: map[string]kubernetes.Interface{}}
 	for _, name := range contexts {
 		config, err := clientConfig(kubeconfig, name)
 		if err != nil {
-			return outsider{}, err
+			return clusterClient{}, err
 		}
 		if o.clients[name], err = kubernetes.NewForConfig(config); err != nil {
-			return outsider{}, fmt.Errorf("making a client of cluster %s: %w", name, err)
+			return clusterClient{}, fmt.Errorf("making a client of cluster %s: %w", name, err)
 		}
 	}
 	return o, nil
@@ -44,15 +44,15 @@ func newOutsider(kubeconfig string, contexts []string) (outsider, error) {
 
 // check says what the clusters do not hold although a step is over. What was waited for must be there
 // at once, everything else must come to pass, so that no step begins amid the work of the one before.
-func (o outsider) check(ctx context.Context, t task, s step, waited bool) error {
+func (o clusterClient) check(ctx context.Context, t task, s step, waited bool) error {
 	if waited {
-		if err := o.compare(ctx, t, s, holding.expectRunning, holding.expectNothing); err != nil {
+		if err := o.compare(ctx, t, s, clusterContent.expectRunning, clusterContent.expectNothing); err != nil {
 			return err
 		}
 	}
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, settleInterval, settlePatience, true, func(ctx context.Context) (bool, error) {
-		last = o.compare(ctx, t, s, holding.expectSettled, holding.expectNoPods)
+	err := wait.PollUntilContextTimeout(ctx, settleInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		last = o.compare(ctx, t, s, clusterContent.expectSettled, clusterContent.expectNoPods)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (o outsider) check(ctx context.Context, t task, s step, waited bool) error 
 }
 
 // compare holds every cluster against what it should have after a step: something or nothing.
-func (o outsider) compare(ctx context.Context, t task, s step, something func(holding, work, string) error, nothing func(holding) error) error {
+func (o clusterClient) compare(ctx context.Context, t task, s step, something func(clusterContent, work, string) error, nothing func(clusterContent) error) error {
 	targets := s.targets(o.contexts)
 	var group errgroup.Group
 	for _, name := range o.contexts {
@@ -85,8 +85,8 @@ func (o outsider) compare(ctx context.Context, t task, s step, something func(ho
 	return group.Wait()
 }
 
-// holding is what a namespace holds of the work.
-type holding struct {
+// clusterContent is what a namespace holds of the work.
+type clusterContent struct {
 	deployments []appsv1.Deployment
 	configMaps  []corev1.ConfigMap
 	others      int
@@ -95,8 +95,8 @@ type holding struct {
 	records map[string]bool
 }
 
-func read(ctx context.Context, client kubernetes.Interface, namespace string) (holding, error) {
-	h := holding{records: map[string]bool{}}
+func read(ctx context.Context, client kubernetes.Interface, namespace string) (clusterContent, error) {
+	h := clusterContent{records: map[string]bool{}}
 	deployments, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return h, err
@@ -140,10 +140,10 @@ func read(ctx context.Context, client kubernetes.Interface, namespace string) (h
 	return h, nil
 }
 
-func (h holding) objects() int { return len(h.deployments) + len(h.configMaps) + h.others }
+func (h clusterContent) objects() int { return len(h.deployments) + len(h.configMaps) + h.others }
 
 // expectWritten is about what was written.
-func (h holding) expectWritten(w work, value string) error {
+func (h clusterContent) expectWritten(w work, value string) error {
 	if got, want := h.objects(), w.Releases*w.Objects; got != want {
 		return fmt.Errorf("%d objects instead of %d", got, want)
 	}
@@ -165,7 +165,7 @@ func (h holding) expectWritten(w work, value string) error {
 
 // expectRunning is about a ready pod of what was written for each release. More cannot be asked of all
 // who wait: Helm does not wait until the old pods are gone.
-func (h holding) expectRunning(w work, value string) error {
+func (h clusterContent) expectRunning(w work, value string) error {
 	if err := h.expectWritten(w, value); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // expectSettled is about what was written and all that clusters make of it.
-func (h holding) expectSettled(w work, value string) error {
+func (h clusterContent) expectSettled(w work, value string) error {
 	if err := h.expectWritten(w, value); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (h holding) expectSettled(w work, value string) error {
 	return nil
 }
 
-func (h holding) expectNothing() error {
+func (h clusterContent) expectNothing() error {
 	if h.objects() > 0 || len(h.records) > 0 {
 		return fmt.Errorf("%d objects and records of %d releases instead of none", h.objects(), len(h.records))
 	}
@@ -211,7 +211,7 @@ func (h holding) expectNothing() error {
 }
 
 // expectNoPods is about what was removed and all that clusters make of that.
-func (h holding) expectNoPods() error {
+func (h clusterContent) expectNoPods() error {
 	if err := h.expectNothing(); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (h holding) expectNoPods() error {
 }
 
 // clear deletes namespaces, by cluster, and waits until they are gone.
-func (o outsider) clear(ctx context.Context, namespaces map[string][]string) error {
+func (o clusterClient) clear(ctx context.Context, namespaces map[string][]string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range o.contexts {
 		group.Go(func() error {
@@ -242,7 +242,7 @@ func clearCluster(ctx context.Context, client kubernetes.Interface, namespaces [
 			return err
 		}
 	}
-	return wait.PollUntilContextTimeout(ctx, settleInterval, settlePatience, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, settleInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
 		left, err := resource.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err

@@ -18,7 +18,7 @@ type contest struct {
 	settings contestSettings
 	dir      string
 	env      *testenv.Env
-	outsider outsider
+	outsider clusterClient
 	// contenders are in the order of the first round.
 	contenders []contender
 	networks   []*network
@@ -62,7 +62,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 		return contestResult{}, fmt.Errorf("starting the clusters: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.env.Stop(context.WithoutCancel(ctx))) }()
-	if c.outsider, err = newOutsider(c.env.Kubeconfig(), c.env.Contexts()); err != nil {
+	if c.outsider, err = newClusterClient(c.env.Kubeconfig(), c.env.Contexts()); err != nil {
 		return contestResult{}, err
 	}
 	if c.result.Run, err = describe(ctx, here, c.env, cli, settings.command); err != nil {

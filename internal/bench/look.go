@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// lookEvery is how often the processes are looked at.
-const lookEvery = 50 * time.Millisecond
+// sampleInterval is how often the processes are looked at.
+const sampleInterval = 50 * time.Millisecond
 
-// looking looks at trees of processes while they run.
-type looking struct {
+// usageSampler looks at trees of processes while they run.
+type usageSampler struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -24,11 +24,11 @@ type looking struct {
 	cpu map[int]float64
 }
 
-func startLooking(ctx context.Context) *looking {
+func startUsageSampler(ctx context.Context) *usageSampler {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &looking{cancel: cancel, roots: map[int]bool{}, cpu: map[int]float64{}}
+	l := &usageSampler{cancel: cancel, roots: map[int]bool{}, cpu: map[int]float64{}}
 	l.done.Go(func() {
-		ticker := time.NewTicker(lookEvery)
+		ticker := time.NewTicker(sampleInterval)
 		defer ticker.Stop()
 		for {
 			select {
@@ -43,20 +43,20 @@ func startLooking(ctx context.Context) *looking {
 }
 
 // at adds a tree, away takes it out.
-func (l *looking) at(root int) {
+func (l *usageSampler) at(root int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.roots[root] = true
 }
 
-func (l *looking) away(root int) {
+func (l *usageSampler) away(root int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.roots, root)
 }
 
 // stop answers what was found.
-func (l *looking) stop() usage {
+func (l *usageSampler) stop() usage {
 	l.cancel()
 	l.done.Wait()
 	for _, seconds := range l.cpu {
@@ -66,7 +66,7 @@ func (l *looking) stop() usage {
 }
 
 // look looks once. Where there is no /proc it finds nothing.
-func (l *looking) look() {
+func (l *usageSampler) look() {
 	all, err := procfs.AllProcs()
 	if err != nil {
 		return
@@ -82,7 +82,7 @@ func (l *looking) look() {
 	l.note(tree(stats, l.roots))
 }
 
-func (l *looking) note(stats []procfs.ProcStat) {
+func (l *usageSampler) note(stats []procfs.ProcStat) {
 	var sum int64
 	providers := 0
 	for _, stat := range stats {

@@ -16,8 +16,8 @@ import (
 const (
 	// atOnce is how many commands of a step run at the same time.
 	atOnce = 10
-	// patience is how long a command may take before it counts as hung.
-	patience = 30 * time.Minute
+	// commandTimeout is how long a command may take before it counts as hung.
+	commandTimeout = 30 * time.Minute
 )
 
 // A usage is what the commands of a step took.
@@ -43,9 +43,9 @@ type provider struct {
 
 // measure runs the commands, some at once, and says what they took. With one that fails, all do.
 func measure(ctx context.Context, commands []command) (usage, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	look := startLooking(ctx)
+	look := startUsageSampler(ctx)
 	var mu sync.Mutex
 	var cpu time.Duration
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -68,7 +68,7 @@ func measure(ctx context.Context, commands []command) (usage, error) {
 }
 
 // run runs one command and answers the CPU time of it and of all that it started and waited for.
-func (c command) run(ctx context.Context, look *looking) (time.Duration, error) {
+func (c command) run(ctx context.Context, look *usageSampler) (time.Duration, error) {
 	process := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	process.Dir, process.Env = c.dir, c.env
 	var output bytes.Buffer

@@ -41,11 +41,11 @@ func scaleCommand(ctx context.Context, args []string) error {
 }
 
 // A growing is the provider with more and more clusters.
-type growing struct {
+type scaleRun struct {
 	settings  scaleSettings
 	dir       string
 	env       *testenv.Env
-	outsider  outsider
+	outsider  clusterClient
 	terraform terraform
 	result    scaleResult
 }
@@ -70,8 +70,8 @@ func runScale(ctx context.Context, settings scaleSettings) (err error) {
 		return fmt.Errorf("starting the clusters: %w", err)
 	}
 	defer func() { err = errors.Join(err, env.Stop(context.WithoutCancel(ctx))) }()
-	g := &growing{settings: settings, dir: dir, env: env, terraform: terraform{cli: cli, address: fleetAddress, bin: bin}}
-	if g.outsider, err = newOutsider(env.Kubeconfig(), env.Contexts()); err != nil {
+	g := &scaleRun{settings: settings, dir: dir, env: env, terraform: terraform{cli: cli, address: fleetAddress, bin: bin}}
+	if g.outsider, err = newClusterClient(env.Kubeconfig(), env.Contexts()); err != nil {
 		return err
 	}
 	g.result.Bundles = settings.bundles
@@ -107,7 +107,7 @@ func scaleSteps() []scaleStep {
 }
 
 // grow goes through all steps with so many entries.
-func (g *growing) grow(ctx context.Context, count int) (err error) {
+func (g *scaleRun) grow(ctx context.Context, count int) (err error) {
 	t := task{dir: filepath.Join(g.dir, fmt.Sprint(count)), contexts: g.env.Contexts(), kubeconfig: g.env.Kubeconfig()}
 	all := entriesOf(count, t.contexts)
 	namespaces := map[string][]string{}
@@ -190,7 +190,7 @@ resource "fleet_cluster_target" "all" {
 }
 
 // check looks at every namespace.
-func (g *growing) check(ctx context.Context, namespaces map[string][]string, s scaleStep) error {
+func (g *scaleRun) check(ctx context.Context, namespaces map[string][]string, s scaleStep) error {
 	for _, name := range g.env.Contexts() {
 		for _, namespace := range namespaces[name] {
 			found, err := read(ctx, g.outsider.clients[name], namespace)

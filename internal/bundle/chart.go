@@ -100,7 +100,7 @@ func (b Bundle) Wanted() []Chart {
 	var wanted []Chart
 	files := tree(b.Files)
 	for _, chart := range chartsOf(&b.Definition) {
-		if files.isElsewhere(chart) && !files.holds(chart.Directory()) {
+		if files.isElsewhere(chart) && !files.contains(chart.Directory()) {
 			wanted = append(wanted, chart)
 		}
 	}
@@ -109,7 +109,7 @@ func (b Bundle) Wanted() []Chart {
 
 // isElsewhere says whether a chart is kept elsewhere than in the bundle.
 func (t tree) isElsewhere(chart Chart) bool {
-	return chart.Repo != "" || (chart.IsRemote() && !t.holds(path.Clean(chart.Name)))
+	return chart.Repo != "" || (chart.IsRemote() && !t.contains(path.Clean(chart.Name)))
 }
 
 // ChartDirectory returns where the chart lies that merged options lead to: its

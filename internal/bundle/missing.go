@@ -20,7 +20,7 @@ func missingOverlays(b Bundle) []fleetyaml.Problem {
 			return
 		}
 		for _, name := range options.YAML.Overlays {
-			if warned[name] || len(warned) == maxMissing || tree(b.Files).holds(path.Join("overlays", name)) {
+			if warned[name] || len(warned) == maxMissing || tree(b.Files).contains(path.Join("overlays", name)) {
 				continue
 			}
 			warned[name] = true

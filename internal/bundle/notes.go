@@ -13,7 +13,7 @@ import (
 // notesOf report options of a bundle that have no effect.
 func notesOf(b Bundle) []fleetyaml.Problem {
 	notes, variants := missingOverlays(b), variantsOf(b)
-	for _, message := range slices.Concat(uselessVersions(b), uselessOverlays(variants), uselessValues(b.Files, variants)) {
+	for _, message := range slices.Concat(ineffectiveVersions(b), unusedOverlays(variants), ineffectiveValues(b.Files, variants)) {
 		notes = append(notes, fleetyaml.Problem{File: b.DefinitionFile, Kind: fleetyaml.Note, Message: message})
 	}
 	return notes
@@ -60,8 +60,8 @@ func kustomizeDir(options *fleetyaml.Kustomize) string {
 	return options.Dir
 }
 
-// uselessVersions report versions of charts that are files of the bundle.
-func uselessVersions(b Bundle) []string {
+// ineffectiveVersions report versions of charts that are files of the bundle.
+func ineffectiveVersions(b Bundle) []string {
 	var messages []string
 	files, root := tree(b.Files), chartOf(b.Definition.Helm)
 	for _, chart := range chartsOf(&b.Definition) {
@@ -77,9 +77,9 @@ func uselessVersions(b Bundle) []string {
 	return messages
 }
 
-// uselessOverlays report overlays of what is no plain manifests, as in Fleet
+// unusedOverlays report overlays of what is no plain manifests, as in Fleet
 // (internal/helmdeployer/render/helm.go).
-func uselessOverlays(variants []variant) []string {
+func unusedOverlays(variants []variant) []string {
 	for i, v := range variants {
 		if len(v.overlays) == 0 || v.isPlain() || i == 0 && slices.ContainsFunc(variants, variant.isPlain) {
 			continue
@@ -93,9 +93,9 @@ func uselessOverlays(variants []variant) []string {
 	return nil
 }
 
-// uselessValues report values that no template reads: in a bundle without a chart, only the
+// ineffectiveValues report values that no template reads: in a bundle without a chart, only the
 // files below templates/ are templates, and none beside a kustomization.
-func uselessValues(files []File, variants []variant) []string {
+func ineffectiveValues(files []File, variants []variant) []string {
 	hasTemplates := slices.ContainsFunc(files, func(file File) bool {
 		return strings.HasPrefix(file.Name, "templates/") || strings.HasPrefix(file.Name, "overlays/") && path.Base(path.Dir(file.Name)) == "templates"
 	})

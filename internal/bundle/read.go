@@ -360,14 +360,14 @@ func checkInside(file string, def fleetyaml.Definition) error {
 		all = append(all, customization.Options)
 	}
 	for _, options := range all {
-		if options.Kustomize != nil && leadsOut(options.Kustomize.Dir) {
+		if options.Kustomize != nil && escapes(options.Kustomize.Dir) {
 			return &OutsideError{File: file, Option: "kustomize.dir", Name: options.Kustomize.Dir}
 		}
 		if options.YAML == nil {
 			continue
 		}
 		for _, name := range options.YAML.Overlays {
-			if leadsOut(name) {
+			if escapes(name) {
 				return &OutsideError{File: file, Option: "yaml.overlays", Name: name}
 			}
 		}

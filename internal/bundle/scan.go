@@ -75,8 +75,8 @@ func isFolder(fsys fs.FS, name string) (bool, error) {
 // isOutside says whether a cleaned name leads out of where it begins.
 func isOutside(name string) bool { return name == ".." || strings.HasPrefix(name, "../") }
 
-// leadsOut says the same of a name as it was written.
-func leadsOut(name string) bool { return path.IsAbs(name) || isOutside(path.Clean(name)) }
+// escapes says the same of a name as it was written.
+func escapes(name string) bool { return path.IsAbs(name) || isOutside(path.Clean(name)) }
 
 func scanRoot(fsys fs.FS, root string, found map[string]bool) error {
 	entries, err := fs.ReadDir(fsys, root)

@@ -19,8 +19,8 @@ func (t tree) has(name string) bool {
 	return found
 }
 
-// holds says whether there is a file or folder of this name.
-func (t tree) holds(name string) bool {
+// contains says whether there is a file or folder of this name.
+func (t tree) contains(name string) bool {
 	prefix := name + "/"
 	i, _ := t.find(prefix)
 	return t.has(name) || (i < len(t) && strings.HasPrefix(t[i].Name, prefix))

@@ -123,7 +123,7 @@ func (f *folder) readValues(name string) (values, error) {
 
 // readNamed reads a file that the definition names.
 func (f *folder) readNamed(name string) ([]byte, error) {
-	if leadsOut(name) {
+	if escapes(name) {
 		return nil, errors.New("it is outside of the bundle's folder")
 	}
 	return f.read(name)

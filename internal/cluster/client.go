@@ -45,19 +45,19 @@ func (c *Client) classified(err error) error {
 	return kube.Classify(c.name, diff.WithText(err, c.masker.Shown(err.Error())))
 }
 
-// show rewords what live objects say of themselves: it goes into the state.
-func (c *Client) show(finding *release.Finding) {
+// maskFinding rewords what live objects say of themselves: it goes into the state.
+func (c *Client) maskFinding(finding *release.Finding) {
 	finding.Err = c.classified(finding.Err)
 	for i := range finding.NotReady {
 		finding.NotReady[i].Reason = c.masker.Shown(finding.NotReady[i].Reason)
 	}
 	for i := range finding.NotOwned {
-		finding.NotOwned[i].Holder = diff.Printable(finding.NotOwned[i].Holder)
+		finding.NotOwned[i].Owner = diff.Printable(finding.NotOwned[i].Owner)
 	}
 }
 
-// Look implements deploy.Observer.
-func (c *Client) Look(ctx context.Context) (release.Snapshot, error) {
+// Snapshot implements deploy.Observer.
+func (c *Client) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	var (
 		looking  errgroup.Group
 		releases map[string]release.Observed
@@ -98,7 +98,7 @@ func (c *Client) HasRecord(ctx context.Context, namespace, name string, revision
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	findings, err := c.helm.Inspect(ctx, releases)
 	for i := range findings {
-		c.show(&findings[i])
+		c.maskFinding(&findings[i])
 	}
 	return findings, c.classified(err)
 }
@@ -106,7 +106,7 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection) ([]
 // Await implements deploy.Awaiter.
 func (c *Client) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	finding, err := c.helm.Await(ctx, of)
-	c.show(&finding)
+	c.maskFinding(&finding)
 	return finding, c.classified(err)
 }
 
@@ -119,9 +119,9 @@ func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]r
 	return found, c.classified(err)
 }
 
-// Recall reads the renderings that the records of releases hold, in their order.
-func (c *Client) Recall(ctx context.Context, releases []release.Observed) ([]release.Rendering, error) {
-	return c.helm.Recall(ctx, releases)
+// StoredRenderings reads the renderings that the records of releases hold, in their order.
+func (c *Client) StoredRenderings(ctx context.Context, releases []release.Observed) ([]release.Rendering, error) {
+	return c.helm.StoredRenderings(ctx, releases)
 }
 
 // Versions implements deploy.Observer.
@@ -144,9 +144,9 @@ func (c *Client) Definitions(ctx context.Context, d target.Deployment, rendering
 	return found, c.classified(err)
 }
 
-// Occupied finds objects that others have and that releases are to have.
-func (c *Client) Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error) {
-	found, err := c.helm.Occupied(ctx, wanted)
+// ExistingObjects finds objects that others have and that releases are to have.
+func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
+	found, err := c.helm.ExistingObjects(ctx, wanted)
 	return found, c.classified(err)
 }
 
@@ -182,7 +182,7 @@ func (c *Client) Objects(ctx context.Context, releases []release.Observed) ([][]
 
 // Write implements deploy.Writer.
 func (c *Client) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	acting, err := c.as(w.Mark.Terms.ServiceAccount)
+	acting, err := c.as(w.Mark.UninstallPolicy.ServiceAccount)
 	if err != nil {
 		return release.Written{}, err
 	}
@@ -195,7 +195,7 @@ func (c *Client) Write(ctx context.Context, action release.Action, d target.Depl
 
 // Uninstall implements deploy.Writer.
 func (c *Client) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	acting, err := c.as(removal.Known.Terms.ServiceAccount)
+	acting, err := c.as(removal.Known.UninstallPolicy.ServiceAccount)
 	if err != nil {
 		return release.Removed{}, err
 	}

@@ -25,8 +25,8 @@ import (
 func previewOf(entries map[string]cluster.Entry) *deploy.Preview {
 	set := cluster.NewSet(entries, &render.Charts{}, &diff.Masker{})
 	return &deploy.Preview{
-		Connect: func(name string) (deploy.PreviewedCluster, error) { return set.Connect(name) },
-		Askable: set.Askable, Snapshots: &deploy.SnapshotCache{}, Parallelism: 2,
+		Connect:     func(name string) (deploy.PreviewedCluster, error) { return set.Connect(name) },
+		Connectable: set.IsConnectable, Snapshots: &deploy.SnapshotCache{}, Parallelism: 2,
 		KnowsInstance: func(string) bool { return false },
 	}
 }

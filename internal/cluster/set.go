@@ -130,9 +130,11 @@ func (s *Set) ConnectionUnknown(name string) bool {
 	return found != nil && found.ConnectionUnknown
 }
 
-// Askable reports whether a cluster of the configuration can be expected to answer: its
+// IsConnectable reports whether a cluster of the configuration can be expected to answer: its
 // connection is known.
-func (s *Set) Askable(name string) bool { return s.Configured(name) && !s.ConnectionUnknown(name) }
+func (s *Set) IsConnectable(name string) bool {
+	return s.Configured(name) && !s.ConnectionUnknown(name)
+}
 
 // Names returns the clusters of the configuration, sorted.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }

@@ -193,7 +193,7 @@ func (m *made) showStages(t *testing.T) string {
 	for i, d := range result.Deployments {
 		steps[i] = rollout.Step{Deployment: d, Change: true}
 	}
-	return rollout.Foresee(rollout.NewOrder(steps)).Text + "\n"
+	return rollout.Simulate(rollout.NewOrder(steps)).Text + "\n"
 }
 
 // showNames are lines "FOLDER NAME".

@@ -29,7 +29,7 @@ func (k Key) Compare(other Key) int {
 // Request is what one apply has to do. Deployments that are neither in Write
 // nor in Remove are left alone.
 type Request struct {
-	Holder
+	TargetIdentity
 	// Create reports that the target is not in a state yet. Releases of its owner and
 	// name are not its own then, and nothing is written while there are any.
 	Create bool
@@ -42,9 +42,9 @@ type Request struct {
 	// Wants are the objects of deployments in Write, as far as they are known before. They
 	// tell which objects move from one bundle to another, see Change.
 	Wants map[Key]map[string]string
-	// Beside are the other wanted deployments: as they should be, or held. They are not
+	// Unchanged are the other wanted deployments: as they should be, or held. They are not
 	// written, but others can depend on them and share a rollout with them.
-	Beside []rollout.Step
+	Unchanged []rollout.Step
 	// Remove are the deployments to uninstall, and Needs the bundles that each bundle
 	// depends on, which are removed after it.
 	Remove []Key
@@ -108,7 +108,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	runs := e.clusterRuns(request, results)
 	var looking, removing sync.WaitGroup
 	for _, v := range runs {
-		looking.Go(status.RecoveringTo(v.unseen, "reading the cluster", func() { v.look(ctx) }))
+		looking.Go(status.RecoveringTo(v.snapshotPanicked, "reading the cluster", func() { v.takeSnapshot(ctx) }))
 	}
 	if request.Create && !request.Settings.TakeOwnership {
 		looking.Wait()
@@ -118,20 +118,20 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	}
 	for _, v := range runs {
 		removing.Go(func() {
-			<-v.looked
+			<-v.snapshotTaken
 			v.writes.Wait()
 			// After a panic removals count as not begun; a refresh finds out what is gone.
-			notRemoved := func(err error) { results.allUntouched(v.remove, "removing", err) }
+			notRemoved := func(err error) { results.addAllUntouched(v.remove, "removing", err) }
 			status.RecoveringTo(notRemoved, "removing", func() {
 				v.settleMoves()
 				v.removeAll(ctx)
 			})()
 			// What was written stays as the write left it.
-			notInspected := func(err error) { results.failed(Key{Cluster: v.name}, "reading the objects", err, nil) }
+			notInspected := func(err error) { results.addFailed(Key{Cluster: v.name}, "reading the objects", err, nil) }
 			status.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
 		})
 	}
-	conduct(ctx, request, runs)
+	schedule(ctx, request, runs)
 	removing.Wait()
 	outcome := results.outcome()
 	slices.SortFunc(outcome.Failures, compareFailures)
@@ -143,14 +143,14 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 
 // identity is what tells one cluster from another: its UID, or its name when that is
 // not known.
-func (r Request) identity(cluster string, sights map[string]sight) string {
+func (r Request) identity(cluster string, sights map[string]clusterSnapshot) string {
 	return cmp.Or(sights[cluster].snapshot.UID, r.UIDs[cluster], cluster)
 }
 
 // claims are the releases, by release.Key, that each cluster is to have, by its
 // identity. None of them is removed, whoever had it before: a bundle or a cluster
 // can get another name while the release keeps its own.
-func (r Request) claims(sights map[string]sight) map[string]map[string]bool {
+func (r Request) claims(sights map[string]clusterSnapshot) map[string]map[string]bool {
 	claims := map[string]map[string]bool{}
 	claim := func(cluster, namespace, name string) {
 		identity := r.identity(cluster, sights)
@@ -170,11 +170,11 @@ func (r Request) claims(sights map[string]sight) map[string]map[string]bool {
 
 // steps are all wanted deployments, those to be written first.
 func (r Request) steps() []rollout.Step {
-	steps := make([]rollout.Step, 0, len(r.Write)+len(r.Beside))
+	steps := make([]rollout.Step, 0, len(r.Write)+len(r.Unchanged))
 	for _, d := range r.Write {
 		steps = append(steps, rollout.Step{Deployment: d, State: string(r.Prior[KeyOf(d)].State), Change: true})
 	}
-	return append(steps, r.Beside...)
+	return append(steps, r.Unchanged...)
 }
 
 func (s Settings) write(d target.Deployment, mark release.Mark) release.Write {
@@ -197,9 +197,9 @@ func (s Settings) timeout(d target.Deployment) time.Duration {
 	return s.Timeout
 }
 
-// recordOf is what is known of a deployment that was written on the cluster with this
+// recordOfWrite is what is known of a deployment that was written on the cluster with this
 // identity.
-func recordOf(d target.Deployment, written release.Written, uid string) Record {
+func recordOfWrite(d target.Deployment, written release.Written, uid string) Record {
 	record := Record{
 		Release:   written.Observed.Release,
 		Namespace: written.Observed.Namespace,
@@ -213,7 +213,7 @@ func recordOf(d target.Deployment, written release.Written, uid string) Record {
 	}
 	record.Counts.Ready = len(record.Objects)
 	if written.NotReady != nil {
-		record.Counts = record.Counts.WithoutLooking(max(1, unready(written.NotReady)))
+		record.Counts = record.Counts.WithoutLooking(max(1, unreadyCount(written.NotReady)))
 		record.State, record.Message = status.NotReady, status.Message(written.NotReady.Error())
 	}
 	return record
@@ -223,7 +223,7 @@ func recordOf(d target.Deployment, written release.Written, uid string) Record {
 func knownOf(d target.Deployment, written release.Written, uid string) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: uid, Instance: written.Observed.Mark.Instance, Digest: d.Digest,
-		Content: written.Content, Revision: written.Observed.Revision, TargetNamespace: d.Options.Namespace, Terms: release.TermsOf(d),
+		Content: written.Content, Revision: written.Observed.Revision, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
 }
 

@@ -29,7 +29,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 	}
 	broken := errors.New("quota exceeded")
 	left := func(state status.State, message, digest string) *deploy.Record {
-		record := recordOf(old)
+		record := recordOfWrite(old)
 		record.State, record.Message, record.Digest = state, message, digest
 		if state == status.ErrApplied {
 			record.Counts = record.Counts.Unseen()
@@ -40,37 +40,37 @@ func TestApplyToOneDeployment(t *testing.T) {
 		there   *release.Observed
 		unknown bool // to the state
 		remove  bool
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		did     []string
 		want    *deploy.Record
 		fails   []string
 	}{
-		"install": {unknown: true, did: []string{"install ns/web"}, want: new(recordOf(web))},
+		"install": {unknown: true, did: []string{"install ns/web"}, want: new(recordOfWrite(web))},
 		"install again what is gone": {
-			did: []string{"install ns/web"}, want: new(recordOf(web)),
+			did: []string{"install ns/web"}, want: new(recordOfWrite(web)),
 		},
 		"install over a kept history": {
-			there: of(func(o *release.Observed) { o.Status = release.StatusUninstalled }), did: []string{"install ns/web"}, want: new(upgraded(recordOf(web))),
+			there: of(func(o *release.Observed) { o.Status = release.StatusUninstalled }), did: []string{"install ns/web"}, want: new(upgraded(recordOfWrite(web))),
 		},
-		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOf(web)))},
+		"upgrade": {there: of(func(*release.Observed) {}), did: []string{"upgrade ns/web"}, want: new(upgraded(recordOfWrite(web)))},
 		"unchanged": {
-			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: unverified(recordOf(web)),
+			there: of(func(o *release.Observed) { o.Mark.Digest = newDigest }), did: []string{"keep ns/web"}, want: unverified(recordOfWrite(web)),
 		},
 		"recover": {
-			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(upgraded(recordOf(web))),
+			there: of(func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }), did: []string{"recover ns/web"}, want: new(upgraded(recordOfWrite(web))),
 		},
 		"adopt": {
 			there: of(func(o *release.Observed) {
 				o.Mark.Instance, o.Mark.Digest, o.Mark.AdoptionKey = "former", newDigest, "k"
 			}), unknown: true,
-			did: []string{"adopt ns/web"}, want: unverified(recordOf(web)),
+			did: []string{"adopt ns/web"}, want: unverified(recordOfWrite(web)),
 		},
 		"belongs to another owner": {
 			there: of(func(o *release.Observed) { o.Mark.Owner, o.Mark.Instance = "somebody", "j" }), unknown: true,
 			fails: []string{"c1/web deploying"},
 		},
 		"not ready and not waited for": {
-			unknown: true, arrange: func(m *memory) { m.notReady["ns/web"] = errors.New("0 of 1 replicas") },
+			unknown: true, arrange: func(m *memoryCluster) { m.notReady["ns/web"] = errors.New("0 of 1 replicas") },
 			did: []string{"install ns/web"}, want: &deploy.Record{
 				Release: "web", Namespace: "ns", Chart: "web", Version: "1.0.0", Digest: newDigest,
 				State: status.NotReady, Message: "0 of 1 replicas", Objects: rendered(web).Hashes(),
@@ -78,7 +78,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 			},
 		},
 		"install fails and leaves a revision": {
-			unknown: true, arrange: func(m *memory) { m.broken["ns/web"] = broken },
+			unknown: true, arrange: func(m *memoryCluster) { m.broken["ns/web"] = broken },
 			did: []string{"install ns/web"}, fails: []string{"c1/web installing"},
 			want: &deploy.Record{Release: "web", Namespace: "ns", Digest: newDigest, State: status.ErrApplied, Message: "quota exceeded", Known: knownOf(web)},
 		},
@@ -131,7 +131,7 @@ func TestApplyToOneDeployment(t *testing.T) {
 			}
 			prior := map[deploy.Key]deploy.Record{}
 			if !test.unknown {
-				prior[key("c1", "web")] = recordOf(old)
+				prior[key("c1", "web")] = recordOfWrite(old)
 			}
 			asked := request(prior)
 			asked.AdoptionKey = "k"
@@ -172,7 +172,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	own := func(bundle, digest string) release.Mark {
 		made := mark(bundle, digest, 0)
-		made.Terms.OwnValues = true
+		made.UninstallPolicy.OwnValues = true
 		return made
 	}
 	want := map[string]release.Write{
@@ -196,16 +196,16 @@ func TestApplyMoves(t *testing.T) {
 	renamed, elsewhere := deployment("c1", "web", "v1-new"), deployment("c1", "web", "v1-new")
 	renamed.Release = "site"
 	elsewhere.Namespace = "other"
-	stays := recordOf(old)
+	stays := recordOfWrite(old)
 	stays.State, stays.Message = status.ErrApplied, "quota exceeded"
-	half := recordOf(renamed)
+	half := recordOfWrite(renamed)
 	half.State, half.Message, half.Left = status.ErrApplied, "quota exceeded", []release.Known{knownOf(old)}
 	both := stays
 	both.Left = []release.Known{knownOf(renamed)}
 	broken := errors.New("quota exceeded")
 	tests := map[string]struct {
 		to      target.Deployment
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		did     []string
 		fails   []string
 		want    deploy.Record
@@ -213,17 +213,17 @@ func TestApplyMoves(t *testing.T) {
 		held string
 	}{
 		"another name": {
-			to: renamed, did: []string{"install ns/site", "uninstall ns/web"}, want: recordOf(renamed), held: "ns/site",
+			to: renamed, did: []string{"install ns/site", "uninstall ns/web"}, want: recordOfWrite(renamed), held: "ns/site",
 		},
 		"another namespace": {
-			to: elsewhere, did: []string{"install other/web", "uninstall ns/web"}, want: recordOf(elsewhere), held: "other/web",
+			to: elsewhere, did: []string{"install other/web", "uninstall ns/web"}, want: recordOfWrite(elsewhere), held: "other/web",
 		},
 		"the new one cannot be installed": {
 			to: renamed, arrange: failAt(broken, "install ns/site"),
 			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: stays, held: "ns/web",
 		},
 		"the new one fails and leaves a revision": {
-			to: renamed, arrange: func(m *memory) { m.broken["ns/site"] = broken },
+			to: renamed, arrange: func(m *memoryCluster) { m.broken["ns/site"] = broken },
 			did: []string{"install ns/site"}, fails: []string{"c1/web installing"}, want: both, held: "ns/web",
 		},
 		"the old one cannot be removed": {
@@ -232,20 +232,20 @@ func TestApplyMoves(t *testing.T) {
 			want: half, held: "ns/site",
 		},
 		"another instance has taken the old one": {
-			to: renamed, arrange: func(m *memory) {
+			to: renamed, arrange: func(m *memoryCluster) {
 				taken := deployed(old)
 				taken.Mark.Instance = "successor"
 				m.put(taken)
 			},
-			did: []string{"install ns/site"}, want: recordOf(renamed), held: "ns/site",
+			did: []string{"install ns/site"}, want: recordOfWrite(renamed), held: "ns/site",
 		},
 		"the old one is gone": {
-			to: renamed, arrange: func(m *memory) { delete(m.releases, "ns/web") },
-			did: []string{"install ns/site"}, want: recordOf(renamed), held: "ns/site",
+			to: renamed, arrange: func(m *memoryCluster) { delete(m.releases, "ns/web") },
+			did: []string{"install ns/site"}, want: recordOfWrite(renamed), held: "ns/site",
 		},
 		"a move that was broken off goes on": {
-			to: renamed, arrange: func(m *memory) { m.put(deployed(renamed)) },
-			did: []string{"keep ns/site", "uninstall ns/web"}, want: *unverified(recordOf(renamed)), held: "ns/site",
+			to: renamed, arrange: func(m *memoryCluster) { m.put(deployed(renamed)) },
+			did: []string{"keep ns/site", "uninstall ns/web"}, want: *unverified(recordOfWrite(renamed)), held: "ns/site",
 		},
 	}
 	for name, test := range tests {
@@ -256,7 +256,7 @@ func TestApplyMoves(t *testing.T) {
 			if test.arrange != nil {
 				test.arrange(clusters["c1"])
 			}
-			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(old)})
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(old)})
 			asked.Write = []target.Deployment{test.to}
 
 			outcome := clusters.engine().Apply(t.Context(), asked)
@@ -288,18 +288,18 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 	tests := map[string]struct {
 		write   []target.Deployment
 		remove  []deploy.Key
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		did     []string
 		fails   []string
 		want    map[deploy.Key]deploy.Record
 	}{
 		"the former bundle goes": {
 			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")}, did: []string{"upgrade ns/web"},
-			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOf(site))},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOfWrite(site))},
 		},
 		"the former bundle moves": {
 			write: []target.Deployment{site, web2}, did: []string{"install ns/elsewhere", "upgrade ns/web"},
-			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOf(site)), key("c1", "web"): recordOf(web2)},
+			want: map[deploy.Key]deploy.Record{key("c1", "site"): upgraded(recordOfWrite(site)), key("c1", "web"): recordOfWrite(web2)},
 		},
 		"the latter bundle fails": {
 			write: []target.Deployment{site}, remove: []deploy.Key{key("c1", "web")},
@@ -318,7 +318,7 @@ func TestApplyHandsReleasesFromBundleToBundle(t *testing.T) {
 			if test.arrange != nil {
 				test.arrange(clusters["c1"])
 			}
-			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Write, asked.Remove = test.write, test.remove
 
 			outcome := clusters.engine().Apply(t.Context(), asked)
@@ -347,7 +347,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 	}{
 		"does not respond": {
 			breaks: "look", fails: []string{"bad/gone reading the cluster before removing", "bad/web reading the cluster before deploying"},
-			want: new(recordOf(deployment("bad", "web", "v1-old"))),
+			want: new(recordOfWrite(deployment("bad", "web", "v1-old"))),
 		},
 		"stops answering": {
 			breaks: "u", fails: []string{"bad/gone removing", "bad/web upgrading"},
@@ -355,7 +355,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 		},
 		"answers no question": {
 			breaks: "", fails: []string{"bad/gone reading the cluster before removing", "bad/web reading the cluster before deploying"},
-			want: new(recordOf(deployment("bad", "web", "v1-old"))),
+			want: new(recordOfWrite(deployment("bad", "web", "v1-old"))),
 		},
 	}
 	for name, test := range tests {
@@ -376,7 +376,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 				web, gone := deployment(name, "web", "v1-old"), deployment(name, "gone", "v1-old")
 				clusters[name].put(deployed(web))
 				clusters[name].put(deployed(gone))
-				prior[key(name, "web")], prior[key(name, "gone")] = recordOf(web), recordOf(gone)
+				prior[key(name, "web")], prior[key(name, "gone")] = recordOfWrite(web), recordOfWrite(gone)
 				asked.Write = append(asked.Write, deployment(name, "web", "v1-new"))
 				asked.Remove = append(asked.Remove, key(name, "gone"))
 			}
@@ -400,7 +400,7 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 			for _, name := range []string{"a", "b", "c", "d"} {
-				if diff := cmp.Diff(upgraded(recordOf(deployment(name, "web", "v1-new"))), outcome.Records[key(name, "web")]); diff != "" {
+				if diff := cmp.Diff(upgraded(recordOfWrite(deployment(name, "web", "v1-new"))), outcome.Records[key(name, "web")]); diff != "" {
 					t.Errorf("record on %s (-want +got):\n%s", name, diff)
 				}
 				if _, left := outcome.Records[key(name, "gone")]; left || len(clusters[name].releases) != 1 {
@@ -412,8 +412,8 @@ func TestFailingClustersCostOnlyTheirOwnDeployments(t *testing.T) {
 }
 
 // failAt makes operations fail.
-func failAt(err error, operations ...string) func(*memory) {
-	return func(m *memory) {
+func failAt(err error, operations ...string) func(*memoryCluster) {
+	return func(m *memoryCluster) {
 		m.before = func(_ context.Context, operation string) error {
 			if slices.Contains(operations, operation) {
 				return err
@@ -434,7 +434,7 @@ func TestApplySparesWhatAnotherNameOfTheClusterHolds(t *testing.T) {
 			clusters := newFleet("a", "other")
 			clusters["b"] = clusters["a"]
 			clusters["a"].put(deployed(under("a")))
-			asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(under("a")), key("b", "web"): recordOf(under("b"))})
+			asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOfWrite(under("a")), key("b", "web"): recordOfWrite(under("b"))})
 			asked.Remove = []deploy.Key{key("a", "web")}
 			if kept {
 				asked.Keep, asked.UIDs = []deploy.Key{key("b", "web")}, map[string]string{"b": "uid-a"}
@@ -480,9 +480,9 @@ func TestApplyKeepsPromisedObjects(t *testing.T) {
 			if diff := cmp.Diff(test.did, clusters["c1"].did()); diff != "" {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
-			want := upgraded(recordOf(web))
+			want := upgraded(recordOfWrite(web))
 			if test.did[len(test.did)-1] == "keep ns/web" {
-				want = *unverified(recordOf(web))
+				want = *unverified(recordOfWrite(web))
 			}
 			if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): want}, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)

@@ -31,7 +31,7 @@ func TestAccAwaitThroughAnOutage(t *testing.T) {
 	makeNamespace(t, env, namespace)
 	asked := request(nil)
 	asked.Write = []target.Deployment{raw(namespace, "db", configMapOf("db")+configMapOf("other"))}
-	expectNoFailures(t, deploy.New(genuineClusters(env), 1).Apply(t.Context(), asked).Failures)
+	expectNoFailures(t, deploy.New(realClusters(env), 1).Apply(t.Context(), asked).Failures)
 	typed, err := kubernetes.NewForConfig(env.Cluster(0).RESTConfig())
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// takeoverPatience is how long a release is waited for that another target of the same
+// takeoverTimeout is how long a release is waited for that another target of the same
 // owner has to remove first: both can be part of one apply.
-const takeoverPatience = 2 * time.Minute
+const takeoverTimeout = 2 * time.Minute
 
 // awaitRemoval waits until another target of this owner has removed a release that
 // the deployment is to have, and returns what is there then. The other one can have this target's name, when
@@ -19,7 +19,7 @@ const takeoverPatience = 2 * time.Minute
 // target to another, so it cannot be known that the other one is going to.
 func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Observed) (*release.Observed, error) {
 	isOthers := func(observed *release.Observed) bool {
-		if !release.IsThere(observed) {
+		if !release.Exists(observed) {
 			return false
 		}
 		ownership := w.run.known().ownership(*observed)
@@ -28,11 +28,11 @@ func (w *deploymentWrite) awaitRemoval(ctx context.Context, observed *release.Ob
 	if w.run.request.Settings.TakeOwnership || !isOthers(observed) {
 		return observed, nil
 	}
-	limit := min(takeoverPatience, w.run.request.Settings.timeout(w.d))
+	limit := min(takeoverTimeout, w.run.request.Settings.timeout(w.d))
 	var now *release.Observed
 	_, err := retry.Do(ctx, retry.Removal().Within(limit), func() (struct{}, error) {
 		var err error
-		if now, err = w.run.seen.cluster.Release(ctx, w.d.Namespace, w.d.Release); err != nil {
+		if now, err = w.run.snapshot.cluster.Release(ctx, w.d.Namespace, w.d.Release); err != nil {
 			return struct{}{}, retry.Permanent(err)
 		}
 		if isOthers(now) {

@@ -9,7 +9,7 @@ import (
 // Capabilities asks clusters what they can do. Those that do not answer before ctx ends
 // are missing in the answer; the caller learns of them by Observe.
 func (e *Engine) Capabilities(ctx context.Context, clusters []string) map[string]target.Capabilities {
-	return ask(clusters, func(name string) (target.Capabilities, error) { return e.capabilities(ctx, name) })
+	return queryClusters(clusters, func(name string) (target.Capabilities, error) { return e.capabilities(ctx, name) })
 }
 
 func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabilities, error) {
@@ -17,10 +17,10 @@ func (e *Engine) capabilities(ctx context.Context, name string) (target.Capabili
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	slot, err := e.slot(ctx)
+	token, err := e.acquire(ctx)
 	if err != nil {
 		return target.Capabilities{}, err
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	return cluster.Capabilities(ctx)
 }

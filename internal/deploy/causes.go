@@ -48,7 +48,7 @@ func (o *Outcome) StatesOf(failed []Key) string {
 		lines = append(lines, fmt.Sprintf("%s is %s (release %s in namespace %s).", key, record.State, record.Release, record.Namespace))
 		states[string(record.State)] = append(states[string(record.State)], key)
 	}
-	if len(failed) > fewInDetail {
+	if len(failed) > maxInDetail {
 		lines = nil
 		for _, state := range slices.Sorted(maps.Keys(states)) {
 			lines = append(lines, fmt.Sprintf("%s: %d of them.", state, len(states[state])))

@@ -25,18 +25,18 @@ type clusterRemoval struct {
 
 // removeAll removes in reverse: a bundle goes after those that depend on it.
 func (r *clusterRun) removeAll(ctx context.Context) {
-	if r.seen.err != nil {
-		r.results.allUntouched(r.remove, "reading the cluster before removing", r.seen.err)
+	if r.snapshot.err != nil {
+		r.results.addAllUntouched(r.remove, "reading the cluster before removing", r.snapshot.err)
 		return
 	}
 	bundles, c := make([]string, len(r.remove)), &clusterRemoval{run: r, ended: map[string]chan struct{}{}}
 	for i, key := range r.remove {
 		bundles[i], c.ended[key.Bundle] = key.Bundle, make(chan struct{})
 	}
-	c.before = rollout.BeforeRemoval(bundles, r.request.Needs)
+	c.before = rollout.RemovalDependencies(bundles, r.request.Needs)
 	var removing sync.WaitGroup
 	for _, key := range r.remove {
-		removing.Go(status.RecoveringTo(func(err error) { r.results.untouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
+		removing.Go(status.RecoveringTo(func(err error) { r.results.addUntouched(key, "removing", err) }, "removing", func() { c.removeInTurn(ctx, key) }))
 	}
 	removing.Wait()
 }
@@ -56,7 +56,7 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 	}
 	for _, dependant := range c.before[key.Bundle] {
 		if _, failed := c.kept.Load(dependant); failed {
-			c.run.results.held(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
+			c.run.results.addHeld(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependant)})
 			return
 		}
 	}
@@ -75,15 +75,15 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
 		return true
 	}
 	if left := c.run.taken.missing(c.run.moves.Leaving[key.Bundle]); left != nil {
-		c.run.results.held(key, doing, untaken(left))
+		c.run.results.addHeld(key, doing, notTakenOverError(left))
 		return false
 	}
-	slot, err := c.run.engine.slot(ctx)
+	token, err := c.run.engine.acquire(ctx)
 	if err != nil {
-		c.run.results.untouched(key, doing, err)
+		c.run.results.addUntouched(key, doing, err)
 		return false
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	touched, remover := false, c.run.remover()
 	for _, known := range releases {
 		removed, failure := remover.remove(ctx, key, known, nil)
@@ -94,9 +94,9 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
 		return true
 	case touched:
 		prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
-		c.run.results.failed(key, doing, err, &prior)
+		c.run.results.addFailed(key, doing, err, &prior)
 	default:
-		c.run.results.untouched(key, doing, err)
+		c.run.results.addUntouched(key, doing, err)
 	}
 	return false
 }

@@ -15,10 +15,10 @@ type clusterRun struct {
 	// remove are the deployments to uninstall there, after all writes came to an end.
 	remove []Key
 	writes sync.WaitGroup
-	// looked is closed once the cluster was looked at; seen is what was seen then.
-	looked chan struct{}
-	seen   sight
-	sights *panorama
+	// snapshotTaken is closed once the cluster was looked at; seen is what was seen then.
+	snapshotTaken chan struct{}
+	snapshot      clusterSnapshot
+	snapshots     *clusterSnapshots
 	// written are the releases that this request writes there, by release.Key, and
 	// claimed all that the cluster is to have, under whatever name. It waits until
 	// all clusters have been looked at.
@@ -28,18 +28,18 @@ type clusterRun struct {
 	// moves are the objects that change from one bundle to another there, and taken the
 	// bundles that have theirs.
 	moves release.Moves
-	taken taken
+	taken takenObjects
 }
 
 // clusterRuns returns the runs that a request needs, by cluster.
 func (e *Engine) clusterRuns(request Request, results *results) map[string]*clusterRun {
-	runs, sights := map[string]*clusterRun{}, &panorama{}
+	runs, sights := map[string]*clusterRun{}, &clusterSnapshots{}
 	moves := request.moveCandidates().moves()
 	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
 	to := func(cluster string) *clusterRun {
 		if runs[cluster] == nil {
 			runs[cluster] = &clusterRun{
-				engine: e, request: &request, name: cluster, looked: make(chan struct{}), sights: sights,
+				engine: e, request: &request, name: cluster, snapshotTaken: make(chan struct{}), snapshots: sights,
 				written: map[string]bool{}, results: results, moves: moves[cluster],
 				// No write waits for another cluster's answer. Only a removal has to know
 				// whether that is the same cluster under another name.
@@ -61,63 +61,63 @@ func (e *Engine) clusterRuns(request Request, results *results) map[string]*clus
 	return runs
 }
 
-// look looks at the cluster before anything is done there.
-func (r *clusterRun) look(ctx context.Context) {
-	var seen sight
-	seen.cluster, seen.snapshot, seen.err = r.engine.lookAhead(ctx, r.name)
+// takeSnapshot looks at the cluster before anything is done there.
+func (r *clusterRun) takeSnapshot(ctx context.Context) {
+	var seen clusterSnapshot
+	seen.cluster, seen.snapshot, seen.err = r.engine.prefetchSnapshot(ctx, r.name)
 	if seen.err == nil {
 		seen.err = r.request.checkIdentity(r.name, seen.snapshot.UID)
 	}
-	r.note(seen)
+	r.endSnapshot(seen)
 }
 
-// unseen notes that looking at the cluster ended in a panic.
-func (r *clusterRun) unseen(err error) { r.note(sight{err: err}) }
+// snapshotPanicked notes that looking at the cluster ended in a panic.
+func (r *clusterRun) snapshotPanicked(err error) { r.endSnapshot(clusterSnapshot{err: err}) }
 
-// note lets those go on who wait for the look at the cluster.
-func (r *clusterRun) note(seen sight) {
-	r.seen = seen
-	if r.seen.err != nil {
-		r.seen.snapshot = release.Snapshot{} // What another cluster says counts for nothing.
+// endSnapshot lets those go on who wait for the look at the cluster.
+func (r *clusterRun) endSnapshot(seen clusterSnapshot) {
+	r.snapshot = seen
+	if r.snapshot.err != nil {
+		r.snapshot.snapshot = release.Snapshot{} // What another cluster says counts for nothing.
 	}
-	r.sights.add(r.name, r.seen)
-	close(r.looked)
+	r.snapshots.add(r.name, r.snapshot)
+	close(r.snapshotTaken)
 }
 
-// sight is what was seen of a cluster.
-type sight struct {
+// clusterSnapshot is what was seen of a cluster.
+type clusterSnapshot struct {
 	cluster  Cluster
 	snapshot release.Snapshot
 	err      error
 }
 
-// panorama collects what was seen of all clusters of a request.
-type panorama struct {
-	looking sync.WaitGroup
+// clusterSnapshots collects what was seen of all clusters of a request.
+type clusterSnapshots struct {
+	pending sync.WaitGroup
 
 	mu    sync.Mutex
-	found map[string]sight
+	found map[string]clusterSnapshot
 }
 
-func (p *panorama) expect(clusters int) {
-	p.looking.Add(clusters)
-	p.found = make(map[string]sight, clusters)
+func (p *clusterSnapshots) expect(clusters int) {
+	p.pending.Add(clusters)
+	p.found = make(map[string]clusterSnapshot, clusters)
 }
 
-func (p *panorama) add(cluster string, seen sight) {
+func (p *clusterSnapshots) add(cluster string, seen clusterSnapshot) {
 	p.mu.Lock()
 	p.found[cluster] = seen
 	p.mu.Unlock()
-	p.looking.Done()
+	p.pending.Done()
 }
 
 // all waits until every cluster was looked at.
-func (p *panorama) all() map[string]sight {
-	p.looking.Wait()
+func (p *clusterSnapshots) all() map[string]clusterSnapshot {
+	p.pending.Wait()
 	return p.found
 }
 
 // known is what the request knows of the cluster, once it was looked at.
 func (r *clusterRun) known() knownOfCluster {
-	return knownOfCluster{request: r.request, cluster: r.name, uid: r.seen.snapshot.UID}
+	return knownOfCluster{request: r.request, cluster: r.name, uid: r.snapshot.snapshot.UID}
 }

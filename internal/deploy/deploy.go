@@ -24,8 +24,8 @@ type Cluster interface {
 
 // Observer looks at a cluster and changes nothing.
 type Observer interface {
-	// Look reads what is there. An error never means that something is not.
-	Look(ctx context.Context) (release.Snapshot, error)
+	// Snapshot reads what is there. An error never means that something is not.
+	Snapshot(ctx context.Context) (release.Snapshot, error)
 	// Release reads the newest record of one release, nil when there is none.
 	Release(ctx context.Context, namespace, name string) (*release.Observed, error)
 	// Inspect looks at the objects of releases and answers a finding for each, in
@@ -75,14 +75,14 @@ type Clusters func(name string) (Cluster, error)
 type Engine struct {
 	clusters Clusters
 	notify   []Notify
-	slots    *semaphore.Weighted
+	tokens   *semaphore.Weighted
 	// waiting are places for operations that gave their slot back and wait.
 	waiting *semaphore.Weighted
 }
 
-// waitingAtOnce is how many operations, for each one in flight but the first, may only
+// maxWaiting is how many operations, for each one in flight but the first, may only
 // wait for their objects. Each holds its chart and its objects in memory.
-const waitingAtOnce = 4
+const maxWaiting = 4
 
 // New makes an engine that keeps at most parallelism operations in flight, over
 // all calls; less than 1 counts as 1. What only waits until objects are ready counts
@@ -92,8 +92,8 @@ func New(clusters Clusters, parallelism int, notify ...Notify) *Engine {
 	parallelism = max(1, parallelism)
 	slots := semaphore.NewWeighted(int64(parallelism))
 	return &Engine{
-		clusters: guard(persist(clusters, slots, notify)), slots: slots, notify: notify,
-		waiting: semaphore.NewWeighted(int64(waitingAtOnce * (parallelism - 1))),
+		clusters: withRecovery(withRetries(clusters, slots, notify)), tokens: slots, notify: notify,
+		waiting: semaphore.NewWeighted(int64(maxWaiting * (parallelism - 1))),
 	}
 }
 
@@ -101,7 +101,7 @@ func New(clusters Clusters, parallelism int, notify ...Notify) *Engine {
 // one of them.
 func (e *Engine) With(clusters Clusters) *Engine {
 	with := *e
-	with.clusters = guard(persist(clusters, e.slots, e.notify))
+	with.clusters = withRecovery(withRetries(clusters, e.tokens, e.notify))
 	return &with
 }
 

@@ -17,12 +17,12 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	d, prior, known := w.d, w.prior, w.knownAfterFailure(written)
-	observed, err := w.run.seen.cluster.Release(ctx, d.Namespace, d.Release)
+	observed, err := w.run.snapshot.cluster.Release(ctx, d.Namespace, d.Release)
 	if w.had && !prior.isAt(d) {
 		// The release that works is the one it was to move from. The other one may be
 		// there as well.
 		prior.State = status.ErrApplied
-		if err != nil || release.IsThere(observed) {
+		if err != nil || release.Exists(observed) {
 			if observed != nil {
 				known.Revision = observed.Revision
 			}
@@ -39,27 +39,27 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 	if err != nil {
 		return &left
 	}
-	if !release.IsThere(observed) {
+	if !release.Exists(observed) {
 		return nil
 	}
 	left.Known.Revision = observed.Revision
 	if w.run.known().ownership(*observed).IsByTarget() {
 		left.Digest = observed.Mark.Digest
-		w.run.results.wrote(w.key, sighted{observed: *observed})
+		w.run.results.addWritten(w.key, pendingInspection{observed: *observed})
 	}
 	return &left
 }
 
-// brokeOff notes a deployment whose work ended in a panic. It counts as there, so that a
+// failWithPanic notes a deployment whose work ended in a panic. It counts as there, so that a
 // refresh looks for it.
-func (w *deploymentWrite) brokeOff(err error) {
+func (w *deploymentWrite) failWithPanic(err error) {
 	const doing = "deploying"
 	d := w.d
 	if w.had {
-		w.run.results.untouched(w.key, doing, err)
+		w.run.results.addUntouched(w.key, doing, err)
 		return
 	}
-	w.run.results.failed(w.key, doing, err, &Record{
+	w.run.results.addFailed(w.key, doing, err, &Record{
 		Release: d.Release, Namespace: d.Namespace, State: status.ErrApplied, Rules: release.RulesOf(d.Options),
 		Known: w.knownAfterFailure(release.Written{}),
 	})
@@ -68,7 +68,7 @@ func (w *deploymentWrite) brokeOff(err error) {
 // knownAfterFailure is what state is to know of a release whose write failed. Content is
 // that of the record which the write made, else what state knew before.
 func (w *deploymentWrite) knownAfterFailure(written release.Written) release.Known {
-	known := knownOf(w.d, written, w.run.seen.snapshot.UID)
+	known := knownOf(w.d, written, w.run.snapshot.snapshot.UID)
 	known.Instance = w.run.request.mark("", "").Instance
 	before := w.run.known().find(w.d.Namespace, w.d.Release)
 	if before == nil {

@@ -25,44 +25,44 @@ func (r *clusterRun) writeOf(d target.Deployment) *deploymentWrite {
 	return &deploymentWrite{run: r, d: d, key: KeyOf(d), prior: prior, had: had}
 }
 
-// do carries the write out and returns the record of the deployment, nil when it failed.
-func (w *deploymentWrite) do(ctx context.Context) *Record {
+// carryOut carries the write out and returns the record of the deployment, nil when it failed.
+func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 	// It waits without a slot.
-	observed, err := w.awaitRemoval(ctx, w.run.seen.snapshot.Find(w.d.Namespace, w.d.Release))
+	observed, err := w.awaitRemoval(ctx, w.run.snapshot.snapshot.Find(w.d.Namespace, w.d.Release))
 	if err != nil {
-		return w.untouched("waiting for another target to remove the release", err)
+		return w.reportUnwritten("waiting for another target to remove the release", err)
 	}
-	slot, err := w.run.engine.slot(ctx)
+	token, err := w.run.engine.acquire(ctx)
 	if err != nil {
-		return w.untouched("deploying", err)
+		return w.reportUnwritten("deploying", err)
 	}
-	defer slot.Pause()
+	defer token.Pause()
 
 	if err := w.pin(ctx); err != nil {
-		return w.untouched("reading the objects in helm.valuesFrom", err)
+		return w.reportUnwritten("reading the objects in helm.valuesFrom", err)
 	}
 	known := w.run.known().find(w.d.Namespace, w.d.Release)
 	if observed == nil && known != nil {
-		if err := confirmGone(ctx, w.run.seen.cluster, *known); err != nil {
-			return w.untouched("looking up the release", err)
+		if err := confirmGone(ctx, w.run.snapshot.cluster, *known); err != nil {
+			return w.reportUnwritten("looking up the release", err)
 		}
 	}
-	options := w.options(known, slot)
+	options := w.options(known, token)
 	action, err := release.Decide(factsOf(w.d, w.run.request.Prior), options.Mark, observed, w.run.request.Settings.TakeOwnership)
 	if err != nil {
-		return w.untouched("deploying", withMaker(ctx, w.run.seen.cluster, observed, err))
+		return w.reportUnwritten("deploying", withMaker(ctx, w.run.snapshot.cluster, observed, err))
 	}
 	action, written, err := w.write(ctx, action, observed, options)
 	if err != nil {
-		w.run.results.failed(w.key, action.Doing(), err, w.stateAfterFailure(ctx, written))
+		w.run.results.addFailed(w.key, action.Doing(), err, w.stateAfterFailure(ctx, written))
 		return nil
 	}
-	return w.finish(ctx, action, written, slot)
+	return w.finish(ctx, action, written, token)
 }
 
-// untouched notes that nothing was written.
-func (w *deploymentWrite) untouched(doing string, err error) *Record {
-	w.run.results.untouched(w.key, doing, err)
+// reportUnwritten notes that nothing was written.
+func (w *deploymentWrite) reportUnwritten(doing string, err error) *Record {
+	w.run.results.addUntouched(w.key, doing, err)
 	return nil
 }
 
@@ -72,19 +72,19 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 	if !w.d.Unpinned {
 		return nil
 	}
-	versions, err := w.run.seen.cluster.Versions(ctx, w.d.References())
+	versions, err := w.run.snapshot.cluster.Versions(ctx, w.d.References())
 	if err != nil {
 		return err
 	}
-	w.run.results.found(w.d.Cluster, versions)
+	w.run.results.addVersions(w.d.Cluster, versions)
 	w.d = w.d.Pinned(versions)
 	return nil
 }
 
 // options say how the revision is written.
-func (w *deploymentWrite) options(known *release.Known, turn release.Turn) release.Write {
+func (w *deploymentWrite) options(known *release.Known, turn release.Token) release.Write {
 	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
-	mark.Terms = release.TermsOf(w.d)
+	mark.UninstallPolicy = release.UninstallPolicyOf(w.d)
 	options := w.run.request.Settings.write(w.d, mark)
 	options.Known = known
 	for _, former := range w.prior.all() {
@@ -92,22 +92,22 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Turn) relea
 			options.Former = append(options.Former, at)
 		}
 	}
-	options.Taken, options.Spare = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
+	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
-	options.Turn = turn
+	options.Token = turn
 	return options
 }
 
 // write carries an action out, and an upgrade after it if what was there has other objects
 // than the plan showed. It returns the action that was carried out last.
 func (w *deploymentWrite) write(ctx context.Context, action release.Action, observed *release.Observed, options release.Write) (release.Action, release.Written, error) {
-	cluster := w.run.seen.cluster
+	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
 	if err == nil && !action.Writes() && promised && !maps.Equal(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.
-		action = action.Rewriting(true)
-		if err = options.Turn.Resume(ctx); err == nil {
+		action = action.WithRewrite(true)
+		if err = options.Token.Resume(ctx); err == nil {
 			written, err = cluster.Write(ctx, action, w.d, &written.Observed, options)
 		}
 	}
@@ -118,19 +118,19 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 }
 
 // finish notes what was written and removes the releases that the deployment had before.
-func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Turn) *Record {
+func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Token) *Record {
 	w.run.taken.by(w.key.Bundle)
-	record := recordOf(w.d, written, w.run.seen.snapshot.UID)
+	record := recordOfWrite(w.d, written, w.run.snapshot.snapshot.UID)
 	if !action.Writes() {
 		record.Stored = w.prior.Stored
 	}
-	w.run.results.wrote(w.key, sighted{observed: written.Observed, stores: action.Writes()})
+	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, stores: action.Writes()})
 	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
 		record.State = status.ErrApplied
-		w.run.results.failed(w.key, "removing the former release", err, &record)
+		w.run.results.addFailed(w.key, "removing the former release", err, &record)
 		return nil
 	}
-	w.run.results.succeeded(w.key, record)
+	w.run.results.addSucceeded(w.key, record)
 	return &record
 }
 
@@ -144,7 +144,7 @@ func contentOf(known *release.Known, digest string) string {
 
 // removeFormer removes the releases that a deployment had before, without the objects that
 // the new one holds. Those that could not be removed stay in its record.
-func (w *deploymentWrite) removeFormer(ctx context.Context, record *Record, written release.Written, turn release.Turn) error {
+func (w *deploymentWrite) removeFormer(ctx context.Context, record *Record, written release.Written, turn release.Token) error {
 	var errs []error
 	for _, known := range w.prior.all() {
 		at := release.Key(known.Namespace, known.Release)

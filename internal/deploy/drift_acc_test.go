@@ -40,7 +40,7 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := deploy.New(genuineClusters(env), 8)
+	engine := deploy.New(realClusters(env), 8)
 	asked := request(nil)
 	asked.Settings.Drift = deploy.DriftLive
 	for i := range many {
@@ -65,7 +65,7 @@ func TestAccDriftOfManyReleases(t *testing.T) {
 	if _, err := client.CoreV1().Secrets(namespace).Patch(t.Context(), "sh.helm.release.v1.r07.v1", types.MergePatchType, []byte(`{"data":{"release":"Z2FyYmFnZQ=="}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	observed := engine.Observe(t.Context(), holder(), deploy.DriftLive, outcome.Records)
+	observed := engine.Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
 	if diff := cmp.Diff([]string{"c1/r07 reading the objects"}, failed(observed.Failures)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -84,7 +84,7 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 	env := testenv.Shared(t)
 	const namespace = "drift-of-two"
 	makeNamespace(t, env, namespace)
-	engine := deploy.New(genuineClusters(env), 8)
+	engine := deploy.New(realClusters(env), 8)
 	first, second := raw(namespace, "first", configMapOf("shared")+configMapOf("own")), raw(namespace, "second", configMapOf("shared"))
 	records := map[deploy.Key]deploy.Record{}
 	for _, d := range []target.Deployment{first, second} {
@@ -96,9 +96,9 @@ func TestAccObjectOfTwoReleasesCountsOnce(t *testing.T) {
 		maps.Copy(records, outcome.Records)
 	}
 
-	observed := engine.Observe(t.Context(), holder(), deploy.DriftLive, records)
+	observed := engine.Observe(t.Context(), identity(), deploy.DriftLive, records)
 	expectNoFailures(t, observed.Failures)
-	if diff := cmp.Diff([]release.Holding{{Object: "ConfigMap drift-of-two/shared", Holder: "drift-of-two/second"}}, observed.Findings[key("c1", "first")].NotOwned); diff != "" {
+	if diff := cmp.Diff([]release.OwnedObject{{Object: "ConfigMap drift-of-two/shared", Owner: "drift-of-two/second"}}, observed.Findings[key("c1", "first")].NotOwned); diff != "" {
 		t.Errorf("not owned (-want +got):\n%s", diff)
 	}
 	var all status.Counts

@@ -14,7 +14,7 @@ import (
 
 func TestFactsOf(t *testing.T) {
 	t.Parallel()
-	asWanted := release.Facts{Known: true, SameDigest: true, SameRelease: true, Settled: true}
+	asWanted := release.Facts{Known: true, SameDigest: true, SameRelease: true, Completed: true}
 	with := func(change func(*release.Facts)) release.Facts {
 		facts := asWanted
 		change(&facts)
@@ -30,8 +30,8 @@ func TestFactsOf(t *testing.T) {
 		"as wanted":           {want: asWanted},
 		"not known":           {unknown: true, want: release.Facts{OtherRecord: true}},
 		"not ready":           {record: func(r *Record) { r.State = status.NotReady }, want: asWanted},
-		"failed":              {record: func(r *Record) { r.State = status.ErrApplied }, want: with(func(f *release.Facts) { f.Settled = false })},
-		"cut short":           {record: func(r *Record) { r.State = status.WaitApplied }, want: with(func(f *release.Facts) { f.Settled = false })},
+		"failed":              {record: func(r *Record) { r.State = status.ErrApplied }, want: with(func(f *release.Facts) { f.Completed = false })},
+		"cut short":           {record: func(r *Record) { r.State = status.WaitApplied }, want: with(func(f *release.Facts) { f.Completed = false })},
 		"another digest":      {wanted: func(d *target.Deployment) { d.Digest = "new" }, want: with(func(f *release.Facts) { f.SameDigest = false })},
 		"another namespace":   {wanted: func(d *target.Deployment) { d.Namespace = "new" }, want: with(func(f *release.Facts) { f.SameRelease = false })},
 		"another name":        {wanted: func(d *target.Deployment) { d.Release = "new" }, want: with(func(f *release.Facts) { f.SameRelease = false })},

@@ -54,7 +54,7 @@ func TestAccHelmFaultCostsOneDeployment(t *testing.T) {
 				}))
 				fails = append(fails, cluster+"/web installing")
 			}
-			outcome := deploy.New(genuineClusters(env), 4).Apply(t.Context(), asked)
+			outcome := deploy.New(realClusters(env), 4).Apply(t.Context(), asked)
 			if diff := cmp.Diff(fails, failed(outcome.Failures)); diff != "" {
 				t.Fatalf("failures (-want +got):\n%s\n%v", diff, outcome.Failures)
 			}

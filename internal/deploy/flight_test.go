@@ -48,14 +48,14 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 		asked := request(nil)
 		for i := range count {
 			name := fmt.Sprintf("c%d", i)
-			clusters[name] = newMemory(name)
+			clusters[name] = newMemoryCluster(name)
 			clusters[name].before = air.take
 			for _, bundle := range []string{"a", "b", "c"} {
 				asked.Write = append(asked.Write, deployment(name, bundle, "v1-a"))
 				// These are looked at, objects and all.
 				waiting := deployment(name, bundle+"-waiting", "v1-a")
 				clusters[name].put(deployed(waiting))
-				record := recordOf(waiting)
+				record := recordOfWrite(waiting)
 				record.State = status.NotReady
 				prior[key(name, bundle+"-waiting")] = record
 			}
@@ -64,7 +64,7 @@ func TestParallelismBoundsAllCallsTogether(t *testing.T) {
 		began := time.Now()
 		var calls sync.WaitGroup
 		calls.Go(func() { expectNoFailures(t, engine.Apply(t.Context(), asked).Failures) })
-		calls.Go(func() { expectNoFailures(t, engine.Observe(t.Context(), holder(), deploy.DriftLive, prior).Failures) })
+		calls.Go(func() { expectNoFailures(t, engine.Observe(t.Context(), identity(), deploy.DriftLive, prior).Failures) })
 		calls.Wait()
 
 		if air.most != parallelism {
@@ -171,7 +171,7 @@ func TestCancelStartsNothingNew(t *testing.T) {
 			}
 			return air.take(ctx, operation) // An operation that was begun ends in its own time.
 		}
-		asked := request(map[deploy.Key]deploy.Record{key("c1", "gone"): recordOf(web)})
+		asked := request(map[deploy.Key]deploy.Record{key("c1", "gone"): recordOfWrite(web)})
 		const count = 10
 		for i := range count {
 			asked.Write = append(asked.Write, deployment("c1", fmt.Sprintf("b%d", i), "v1-a"))
@@ -191,7 +191,7 @@ func TestCancelStartsNothingNew(t *testing.T) {
 		if got := len(outcome.Records); got != finished+1 {
 			t.Errorf("%d records, want %d: %v", got, finished+1, outcome.Records)
 		}
-		if diff := cmp.Diff(recordOf(web), outcome.Records[key("c1", "gone")]); diff != "" {
+		if diff := cmp.Diff(recordOfWrite(web), outcome.Records[key("c1", "gone")]); diff != "" {
 			t.Errorf("record of what was to be removed (-want +got):\n%s", diff)
 		}
 		for name, record := range outcome.Records {
@@ -215,7 +215,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	clusters := newFleet("c1")
 	web := deployment("c1", "web", "v1-old")
 	clusters["c1"].put(deployed(web))
-	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	engine := clusters.engine()
@@ -234,7 +234,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 			t.Errorf("%s: failures = %v, want one", name, outcome.Failures)
 		}
 	}
-	observed := engine.Observe(ctx, holder(), deploy.DriftRelease, prior)
+	observed := engine.Observe(ctx, identity(), deploy.DriftRelease, prior)
 	if diff := cmp.Diff(prior, observed.Records); diff != "" {
 		t.Errorf("observing: records (-want +got):\n%s", diff)
 	}
@@ -274,7 +274,7 @@ func TestCancelledWriteIsLookedAt(t *testing.T) {
 				asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
 				began := time.Now()
 				outcome := clusters.engine().Apply(ctx, asked)
-				want := recordOf(deployment("c1", "web", "v1-a"))
+				want := recordOfWrite(deployment("c1", "web", "v1-a"))
 				if slow {
 					want = deploy.Record{Release: "web", Namespace: "ns", Digest: "v1-a", State: status.ErrApplied, Message: unreachable("c1").Error(), Known: want.Known}
 					want.Known.Content = ""
@@ -290,4 +290,6 @@ func TestCancelledWriteIsLookedAt(t *testing.T) {
 	}
 }
 
-func holder() deploy.Holder { return deploy.Holder{Owner: owner, Target: of, Instance: instance} }
+func identity() deploy.TargetIdentity {
+	return deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}
+}

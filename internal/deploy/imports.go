@@ -30,10 +30,10 @@ func ParseImportID(id string) (name string, clusters []string, err error) {
 
 // RecordLister reads the release records of one cluster.
 type RecordLister interface {
-	// Look lists the releases.
-	Look(ctx context.Context) (release.Snapshot, error)
-	// Recall returns what releases were rendered to, in their order.
-	Recall(ctx context.Context, observed []release.Observed) ([]release.Rendering, error)
+	// Snapshot lists the releases.
+	Snapshot(ctx context.Context) (release.Snapshot, error)
+	// StoredRenderings returns what releases were rendered to, in their order.
+	StoredRenderings(ctx context.Context, observed []release.Observed) ([]release.Rendering, error)
 }
 
 // Imported is what carries the owner and the name of a target.
@@ -57,7 +57,7 @@ func Import(ctx context.Context, owner, name string, clusters []string, parallel
 	for _, cluster := range clusters {
 		reading.Go(func() error {
 			if err := status.Recovering(doing, func() error { return found.read(ctx, cluster, owner, name, connect) })(); err != nil {
-				found.fail(Failure{Cluster: cluster, Doing: doing, Err: err})
+				found.addFailure(Failure{Cluster: cluster, Doing: doing, Err: err})
 			}
 			return nil
 		})
@@ -72,12 +72,12 @@ func (i *Imported) read(ctx context.Context, cluster, owner, target string, conn
 	if err != nil {
 		return err
 	}
-	snapshot, err := client.Look(ctx)
+	snapshot, err := client.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	observed := snapshot.OfTarget(owner, target)
-	renderings, err := client.Recall(ctx, observed)
+	renderings, err := client.StoredRenderings(ctx, observed)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (i *Imported) read(ctx context.Context, cluster, owner, target string, conn
 	return nil
 }
 
-func (i *Imported) fail(failure Failure) {
+func (i *Imported) addFailure(failure Failure) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.Failures = append(i.Failures, failure)
@@ -113,7 +113,7 @@ func (i *Imported) add(cluster, uid string, observed []release.Observed, renderi
 		record.Counts = status.Counts{Ready: len(record.Objects)}
 		// Its content is not trusted: nobody has seen who wrote the record.
 		record.Known = release.Known{
-			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, Terms: there.Mark.Terms, Revision: there.Revision,
+			Release: there.Release, Namespace: there.Namespace, UID: uid, Instance: there.Mark.Instance, Digest: there.Mark.Digest, UninstallPolicy: there.Mark.UninstallPolicy, Revision: there.Revision,
 		}
 		if first, twice := i.Records[key]; twice { // Only one of them is the deployment's.
 			first.Left = append(first.Left, record.Known)

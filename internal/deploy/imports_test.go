@@ -41,9 +41,9 @@ func TestParseImportID(t *testing.T) {
 // recordedReleases lists what a cluster has.
 type recordedReleases struct{ snapshot release.Snapshot }
 
-func (r recordedReleases) Look(context.Context) (release.Snapshot, error) { return r.snapshot, nil }
+func (r recordedReleases) Snapshot(context.Context) (release.Snapshot, error) { return r.snapshot, nil }
 
-func (r recordedReleases) Recall(_ context.Context, observed []release.Observed) ([]release.Rendering, error) {
+func (r recordedReleases) StoredRenderings(_ context.Context, observed []release.Observed) ([]release.Rendering, error) {
 	renderings := make([]release.Rendering, len(observed))
 	for i, of := range observed {
 		renderings[i] = release.Rendering{Chart: of.Release}

@@ -12,9 +12,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// isInspected says whether the objects of a deployment have to be looked at. Those of
+// needsInspection says whether the objects of a deployment have to be looked at. Those of
 // a release that others changed say nothing of this deployment.
-func isInspected(record Record, drift Drift) bool {
+func needsInspection(record Record, drift Drift) bool {
 	if record.Digest == "" {
 		return false
 	}
@@ -45,17 +45,17 @@ func (e *Engine) inspect(ctx context.Context, cluster Cluster, look map[Key]rele
 }
 
 func (e *Engine) inspectAll(ctx context.Context, cluster Cluster, inspections []release.Inspection) ([]release.Finding, error) {
-	slot, err := e.slot(ctx)
+	token, err := e.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	return cluster.Inspect(ctx, inspections)
 }
 
-// sighted is a release that was written, or was to be, and whose objects are looked at
+// pendingInspection is a release that was written, or was to be, and whose objects are looked at
 // when all of the cluster is done.
-type sighted struct {
+type pendingInspection struct {
 	observed release.Observed
 	// stores says that this write made the objects what they are, so that what still
 	// differs is what the cluster makes of them.
@@ -74,7 +74,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, afterWriting)
 	defer cancel()
 	look := map[Key]release.Inspection{}
-	written := r.results.sighted(r.name)
+	written := r.results.pendingInspections(r.name)
 	for key, seen := range written {
 		record, known := r.results.record(key)
 		if !known {
@@ -86,7 +86,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		}
 		look[key] = inspection
 	}
-	for key, finding := range r.engine.inspect(ctx, r.seen.cluster, look) {
+	for key, finding := range r.engine.inspect(ctx, r.snapshot.cluster, look) {
 		if finding.Err != nil {
 			continue
 		}
@@ -98,12 +98,12 @@ func (r *clusterRun) inspect(ctx context.Context) {
 		}
 		observation := record.observation(written[key].observed, release.Self)
 		observation.Objects = &finding
-		r.results.succeeded(key, record.after(observation))
+		r.results.addSucceeded(key, record.after(observation))
 	}
 }
 
-// unready is how many objects an error says are not ready.
-func unready(err error) int {
+// unreadyCount is how many objects an error says are not ready.
+func unreadyCount(err error) int {
 	var counted interface{ Unready() int }
 	if errors.As(err, &counted) {
 		return counted.Unready()

@@ -27,7 +27,7 @@ func TestObserveLive(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
 	as := func(state status.State, message string, counts status.Counts) *deploy.Record {
-		record := recordOf(web)
+		record := recordOfWrite(web)
 		record.State, record.Message, record.Counts = state, message, counts
 		return &record
 	}
@@ -78,12 +78,12 @@ func TestObserveLive(t *testing.T) {
 			}
 			clusters["c1"].put(there)
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finds }
-			prior := recordOf(web)
+			prior := recordOfWrite(web)
 			if test.prior != nil {
 				prior = *test.prior
 			}
 
-			got := clusters.engine().Observe(t.Context(), holder(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): prior})
+			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 
 			if diff := cmp.Diff(*test.want, got.Records[key("c1", "web")]); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
@@ -108,11 +108,11 @@ func TestObserveNothingButExistence(t *testing.T) {
 	changed.Mark.Digest, changed.Status = "v1-b", release.StatusFailed
 	clusters["c1"].put(changed)
 
-	got := clusters.engine().Observe(t.Context(), holder(), deploy.DriftNone, map[deploy.Key]deploy.Record{
-		key("c1", "web"): recordOf(web), key("c1", "gone"): recordOf(gone),
+	got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftNone, map[deploy.Key]deploy.Record{
+		key("c1", "web"): recordOfWrite(web), key("c1", "gone"): recordOfWrite(gone),
 	})
 
-	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}, got.Records); diff != "" {
+	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)}, got.Records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"look", "read ns/gone v1"}, clusters["c1"].calls); diff != "" {
@@ -156,7 +156,7 @@ func TestApplyCorrectsDrift(t *testing.T) {
 				there.Mark.Instance, there.Mark.AdoptionKey = "former", "k"
 			}
 			clusters["c1"].put(there)
-			prior := recordOf(web)
+			prior := recordOfWrite(web)
 			prior.Counts = test.counts
 			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 			asked.AdoptionKey, asked.Write = "k", []target.Deployment{web}
@@ -189,7 +189,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 
 	outcome := clusters.engine().Apply(t.Context(), request)
 	expectNoFailures(t, outcome.Failures)
-	want := recordOf(web)
+	want := recordOfWrite(web)
 	want.Stored = map[string]string{"ConfigMap ns/web: data.key": "f"}
 	if diff := cmp.Diff(want, outcome.Records[key("c1", "web")]); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
@@ -198,7 +198,7 @@ func TestApplyKeepsWhatTheClusterMade(t *testing.T) {
 		t.Errorf("after the writes (-want +got):\n%s", diff)
 	}
 
-	observed := clusters.engine().Observe(t.Context(), holder(), deploy.DriftLive, outcome.Records)
+	observed := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, outcome.Records)
 	expectNoFailures(t, observed.Failures)
 	if diff := cmp.Diff(outcome.Records, observed.Records); diff != "" {
 		t.Errorf("a refresh (-before +after):\n%s", diff)

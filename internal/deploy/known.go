@@ -18,7 +18,7 @@ type knownOfCluster struct {
 // name while the release keeps its own.
 func (k knownOfCluster) find(namespace, name string) *release.Known {
 	for key, record := range k.request.Prior {
-		if !k.isHere(key.Cluster) {
+		if !k.isThisCluster(key.Cluster) {
 			continue
 		}
 		for _, known := range record.all() {
@@ -28,15 +28,15 @@ func (k knownOfCluster) find(namespace, name string) *release.Known {
 		}
 	}
 	for key, known := range k.request.Lost {
-		if k.isHere(key.Cluster) && known.Release == name && known.Namespace == namespace {
+		if k.isThisCluster(key.Cluster) && known.Release == name && known.Namespace == namespace {
 			return &known
 		}
 	}
 	return nil
 }
 
-// isHere reports whether a name of a cluster stands for this one.
-func (k knownOfCluster) isHere(cluster string) bool {
+// isThisCluster reports whether a name of a cluster stands for this one.
+func (k knownOfCluster) isThisCluster(cluster string) bool {
 	return cluster == k.cluster || k.uid != "" && k.request.UIDs[cluster] == k.uid
 }
 
@@ -63,7 +63,7 @@ func (k knownOfCluster) ownership(observed release.Observed) release.Ownership {
 func (k knownOfCluster) deployedTo(namespace string, except Key) []string {
 	var releases []string
 	for _, d := range k.request.Write {
-		if KeyOf(d) != except && d.Namespace == namespace && k.isHere(d.Cluster) {
+		if KeyOf(d) != except && d.Namespace == namespace && k.isThisCluster(d.Cluster) {
 			releases = append(releases, d.Release)
 		}
 	}

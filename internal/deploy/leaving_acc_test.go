@@ -40,7 +40,7 @@ func newOnCluster(t *testing.T, namespace string) *onCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &onCluster{namespace: namespace, client: client, engine: deploy.New(genuineClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
+	return &onCluster{namespace: namespace, client: client, engine: deploy.New(realClusters(env), 4), prior: map[deploy.Key]deploy.Record{}}
 }
 
 // deployment is a release of one file.
@@ -179,7 +179,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	t.Parallel()
 	o := newOnCluster(t, "leaving-later")
 	o.write(t, o.deployment("web", "v1-a", configMapFile("web"), fleetyaml.Options{DeleteNamespace: true}))
-	cluster, err := genuineClusters(testenv.Shared(t))("c1")
+	cluster, err := realClusters(testenv.Shared(t))("c1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestAccNamespaceGoesAfterARelease(t *testing.T) {
 	if err := o.client.CoreV1().ConfigMaps(o.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute, Known: release.Known{Terms: observed.Mark.Terms}}); err != nil {
+	if _, err := cluster.Uninstall(t.Context(), *observed, release.Removal{Timeout: time.Minute, Known: release.Known{UninstallPolicy: observed.Mark.UninstallPolicy}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.client.CoreV1().Namespaces().Get(t.Context(), o.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -372,7 +372,7 @@ func TestAccRemovalOfWhatHasChanged(t *testing.T) {
 			o := newOnCluster(t, "changed-"+bundle.Name(name))
 			makeNamespace(t, testenv.Shared(t), o.namespace)
 			o.write(t, o.deployment("web", "v1-a", configMapFile("web"), options))
-			cluster, err := genuineClusters(testenv.Shared(t))("c1")
+			cluster, err := realClusters(testenv.Shared(t))("c1")
 			if err != nil {
 				t.Fatal(err)
 			}

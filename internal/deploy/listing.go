@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Deployments are named one by one in a detail up to fewInDetail, and in a summary,
-// which is one line, up to fewInSummary.
+// Deployments are named one by one in a detail up to maxInDetail, and in a summary,
+// which is one line, up to maxInSummary.
 const (
-	fewInDetail  = 10
-	fewInSummary = 3
+	maxInDetail  = 10
+	maxInSummary = 3
 )
 
 // KeysOf are the deployments of failures, each once, in their order. Where a failure
@@ -26,7 +26,7 @@ func KeysOf(failures []Failure) []Key {
 
 // SummaryOf names deployments or clusters in few words.
 func SummaryOf(keys []Key) string {
-	if len(keys) <= fewInSummary {
+	if len(keys) <= maxInSummary {
 		return Joined(keys)
 	}
 	if keys[0].Bundle == "" {
@@ -40,7 +40,7 @@ func SummaryOf(keys []Key) string {
 //
 //	20 bundles on 2 clusters (eu-1, eu-2): app-1, app-2, ...
 func ListOf(keys []Key) string {
-	if len(keys) <= fewInDetail || keys[0].Bundle == "" {
+	if len(keys) <= maxInDetail || keys[0].Bundle == "" {
 		return Joined(keys)
 	}
 	bundles := map[string][]string{}

@@ -21,7 +21,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-var _ deploy.Cluster = (*memory)(nil)
+var _ deploy.Cluster = (*memoryCluster)(nil)
 
 const (
 	owner    = "o"
@@ -32,10 +32,10 @@ const (
 // capabilities is the operation that goes on beside a look, in the same place.
 const capabilities = "capabilities"
 
-// memory is a cluster whose releases and objects live in a map. It keeps the
+// memoryCluster is a cluster whose releases and objects live in a map. It keeps the
 // rules that matter here: a release holds its objects, an object has one holder,
 // and an uninstall takes along what it does not spare.
-type memory struct {
+type memoryCluster struct {
 	name string
 	// confirmed says that the configuration names its UID.
 	confirmed bool
@@ -65,15 +65,15 @@ type memory struct {
 	removals map[string]release.Removal
 }
 
-func newMemory(name string) *memory {
-	return &memory{
+func newMemoryCluster(name string) *memoryCluster {
+	return &memoryCluster{
 		name: name, writes: map[string]release.Write{}, releases: map[string]release.Observed{}, objects: map[string]string{},
 		notReady: map[string]error{}, broken: map[string]error{}, found: map[string]func(release.Inspection) release.Finding{},
 		removals: map[string]release.Removal{},
 	}
 }
 
-func (m *memory) begin(ctx context.Context, operation, on string) error {
+func (m *memoryCluster) begin(ctx context.Context, operation, on string) error {
 	call := strings.TrimSpace(operation + " " + on)
 	m.mu.Lock()
 	m.calls = append(m.calls, call)
@@ -84,7 +84,7 @@ func (m *memory) begin(ctx context.Context, operation, on string) error {
 	return m.before(ctx, call)
 }
 
-func (m *memory) Look(ctx context.Context) (release.Snapshot, error) {
+func (m *memoryCluster) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	if err := m.begin(ctx, "look", ""); err != nil {
 		return release.Snapshot{}, err
 	}
@@ -94,13 +94,13 @@ func (m *memory) Look(ctx context.Context) (release.Snapshot, error) {
 }
 
 // listed are the releases that a list has.
-func (m *memory) listed() map[string]release.Observed {
+func (m *memoryCluster) listed() map[string]release.Observed {
 	listed := maps.Clone(m.releases)
 	maps.DeleteFunc(listed, func(key string, _ release.Observed) bool { return m.unlisted[key] })
 	return listed
 }
 
-func (m *memory) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
+func (m *memoryCluster) Release(ctx context.Context, namespace, name string) (*release.Observed, error) {
 	if err := m.begin(ctx, "read", release.Key(namespace, name)); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (m *memory) Release(ctx context.Context, namespace, name string) (*release.
 }
 
 // HasRecord knows releases that a list lacks, too.
-func (m *memory) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
+func (m *memoryCluster) HasRecord(ctx context.Context, namespace, name string, revision int) (bool, error) {
 	if err := m.begin(ctx, "read", fmt.Sprintf("%s v%d", release.Key(namespace, name), revision)); err != nil {
 		return false, err
 	}
@@ -120,7 +120,7 @@ func (m *memory) HasRecord(ctx context.Context, namespace, name string, revision
 	return there && observed.Revision >= revision, nil
 }
 
-func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
+func (m *memoryCluster) Inspect(ctx context.Context, releases []release.Inspection) ([]release.Finding, error) {
 	keys := make([]string, len(releases))
 	findings := make([]release.Finding, len(releases))
 	for i, inspection := range releases {
@@ -135,7 +135,7 @@ func (m *memory) Inspect(ctx context.Context, releases []release.Inspection) ([]
 	return findings, nil
 }
 
-func (m *memory) find(inspection release.Inspection) release.Finding {
+func (m *memoryCluster) find(inspection release.Inspection) release.Finding {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := release.Key(inspection.Observed.Namespace, inspection.Observed.Release)
@@ -149,7 +149,7 @@ func (m *memory) find(inspection release.Inspection) release.Finding {
 }
 
 // Await looks every second, of a test that makes time.
-func (m *memory) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
+func (m *memoryCluster) Await(ctx context.Context, of release.Inspection) (release.Finding, error) {
 	for {
 		err := m.begin(ctx, "inspect", release.Key(of.Observed.Namespace, of.Observed.Release))
 		found := m.find(of)
@@ -164,7 +164,7 @@ func (m *memory) Await(ctx context.Context, of release.Inspection) (release.Find
 	}
 }
 
-func (m *memory) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
+func (m *memoryCluster) Versions(ctx context.Context, references []target.Reference) (map[target.Reference]string, error) {
 	versions := map[target.Reference]string{}
 	for _, reference := range references {
 		if err := m.begin(ctx, "version", reference.String()); err != nil {
@@ -175,16 +175,18 @@ func (m *memory) Versions(ctx context.Context, references []target.Reference) (m
 	return versions, nil
 }
 
-func (m *memory) Capabilities(ctx context.Context) (target.Capabilities, error) {
+func (m *memoryCluster) Capabilities(ctx context.Context) (target.Capabilities, error) {
 	if err := m.begin(ctx, capabilities, ""); err != nil {
 		return target.Capabilities{}, err
 	}
 	return target.Capabilities{Version: "v1." + m.name}, nil
 }
 
-func (m *memory) Maker(context.Context, release.Observed) (release.Maker, error) { return m.maker, nil }
+func (m *memoryCluster) Maker(context.Context, release.Observed) (release.Maker, error) {
+	return m.maker, nil
+}
 
-func (m *memory) Objects(_ context.Context, releases []release.Observed) ([][]string, error) {
+func (m *memoryCluster) Objects(_ context.Context, releases []release.Observed) ([][]string, error) {
 	objects := make([][]string, len(releases))
 	for i, observed := range releases {
 		objects[i] = slices.Sorted(maps.Keys(recorded(observed)))
@@ -192,13 +194,13 @@ func (m *memory) Objects(_ context.Context, releases []release.Observed) ([][]st
 	return objects, nil
 }
 
-func (m *memory) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+func (m *memoryCluster) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
 	key := release.Key(d.Namespace, d.Release)
 	if err := m.begin(ctx, action.String(), key); err != nil {
 		return release.Written{}, err
 	}
 	if m.rollout != nil {
-		w.Turn.Rest()
+		w.Token.Yield()
 		if err := m.rollout(ctx, key); err != nil {
 			return release.Written{}, err
 		}
@@ -221,12 +223,12 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	}
 	rendering := rendered(d)
 	for _, object := range rendering.Objects {
-		holder, held := m.objects[object.Key()]
-		if held && holder != key && !w.TakeOwnership && !slices.Contains(w.Former, holder) {
-			return release.Written{}, fmt.Errorf("object %s belongs to release %s", object.Key(), holder)
+		identity, held := m.objects[object.Key()]
+		if held && identity != key && !w.TakeOwnership && !slices.Contains(w.Former, identity) {
+			return release.Written{}, fmt.Errorf("object %s belongs to release %s", object.Key(), identity)
 		}
 	}
-	maps.DeleteFunc(m.objects, func(_, holder string) bool { return holder == key })
+	maps.DeleteFunc(m.objects, func(_, identity string) bool { return identity == key })
 	for _, object := range rendering.Objects {
 		m.objects[object.Key()] = key
 	}
@@ -234,7 +236,7 @@ func (m *memory) Write(ctx context.Context, action release.Action, d target.Depl
 	return release.Written{Observed: made, Rendering: rendering, NotReady: m.notReady[key], Content: contentOf(d.Digest)}, nil
 }
 
-func (m *memory) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+func (m *memoryCluster) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
 	key := release.Key(observed.Namespace, observed.Release)
 	if err := m.begin(ctx, "uninstall", key); err != nil {
 		return release.Removed{}, err
@@ -247,7 +249,7 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 	m.removals[key] = removal
 	// Helm deletes what its record names, whoever holds it by now.
 	for object := range recorded(observed) {
-		if !removal.Spare[object] {
+		if !removal.KeepObjects[object] {
 			delete(m.objects, object)
 		}
 	}
@@ -259,7 +261,7 @@ func (m *memory) Uninstall(ctx context.Context, observed release.Observed, remov
 }
 
 // put places a release with the objects that rendered gives.
-func (m *memory) put(observed release.Observed) {
+func (m *memoryCluster) put(observed release.Observed) {
 	key := release.Key(observed.Namespace, observed.Release)
 	m.releases[key] = observed
 	for object := range recorded(observed) {
@@ -285,12 +287,12 @@ func recorded(observed release.Observed) map[string]string {
 }
 
 // fleet is some clusters in memory.
-type fleet map[string]*memory
+type fleet map[string]*memoryCluster
 
 func newFleet(names ...string) fleet {
 	made := fleet{}
 	for _, name := range names {
-		made[name] = newMemory(name)
+		made[name] = newMemoryCluster(name)
 	}
 	return made
 }
@@ -329,8 +331,8 @@ func deployed(d target.Deployment) release.Observed {
 	}
 }
 
-// recordOf is what an apply says of a deployment that went well.
-func recordOf(d target.Deployment) deploy.Record {
+// recordOfWrite is what an apply says of a deployment that went well.
+func recordOfWrite(d target.Deployment) deploy.Record {
 	return deploy.Record{
 		Release: d.Release, Namespace: d.Namespace, Chart: d.Bundle.Name, Version: "1.0.0", Digest: d.Digest,
 		State: status.Ready, Objects: rendered(d).Hashes(), Counts: status.Counts{Ready: 2}, Known: knownOf(d),
@@ -341,7 +343,7 @@ func recordOf(d target.Deployment) deploy.Record {
 func knownOf(d target.Deployment) release.Known {
 	return release.Known{
 		Release: d.Release, Namespace: d.Namespace, UID: "uid-" + d.Cluster, Instance: instance, Digest: d.Digest,
-		Content: contentOf(d.Digest), Revision: 1, Terms: release.TermsOf(d),
+		Content: contentOf(d.Digest), Revision: 1, UninstallPolicy: release.UninstallPolicyOf(d),
 	}
 }
 
@@ -355,7 +357,7 @@ func contentOf(digest string) string { return "content of " + digest }
 
 func request(prior map[deploy.Key]deploy.Record) deploy.Request {
 	return deploy.Request{
-		Holder: deploy.Holder{Owner: owner, Target: of, Instance: instance}, Prior: prior,
+		TargetIdentity: deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, Prior: prior,
 		Settings: deploy.Settings{
 			Wait: true, Timeout: time.Minute, MaxHistory: 5,
 			Description: func(d target.Deployment) string { return d.Bundle.Name },
@@ -373,7 +375,7 @@ func failed(failures []deploy.Failure) []string {
 }
 
 // did lists the operations but looking and reading, in order.
-func (m *memory) did() []string {
+func (m *memoryCluster) did() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(m.calls), func(call string) bool {
@@ -383,7 +385,7 @@ func (m *memory) did() []string {
 
 func isLook(operation string) bool { return operation == "look" || operation == capabilities }
 
-func (m *memory) held() map[string]string {
+func (m *memoryCluster) held() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.objects)

@@ -86,13 +86,13 @@ func (r Request) moveCandidates() moveCandidates {
 	return moveCandidates{Write: r.Write, Remove: r.Remove, Keep: r.Keep, Prior: r.Prior, Wants: r.Wants}
 }
 
-// taken are the bundles of one cluster that have taken their objects over.
-type taken struct {
+// takenObjects are the bundles of one cluster that have taken their objects over.
+type takenObjects struct {
 	mu      sync.Mutex
 	bundles map[string]bool
 }
 
-func (t *taken) by(bundle string) {
+func (t *takenObjects) by(bundle string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bundles == nil {
@@ -102,7 +102,7 @@ func (t *taken) by(bundle string) {
 }
 
 // missing are the objects among those that leave a bundle which are not taken over.
-func (t *taken) missing(leaving map[string]string) map[string]string {
+func (t *takenObjects) missing(leaving map[string]string) map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	left := maps.Clone(leaving)
@@ -113,8 +113,8 @@ func (t *taken) missing(leaving map[string]string) map[string]string {
 	return left
 }
 
-// untaken is why a deployment is not removed: nobody would know of its objects any more.
-func untaken(left map[string]string) error {
+// notTakenOverError is why a deployment is not removed: nobody would know of its objects any more.
+func notTakenOverError(left map[string]string) error {
 	var parts []string
 	for _, object := range slices.Sorted(maps.Keys(left)) {
 		parts = append(parts, fmt.Sprintf("%s moves to bundle %s", object, left[object]))
@@ -126,6 +126,6 @@ func untaken(left map[string]string) error {
 // all writes.
 func (r *clusterRun) settleMoves() {
 	for bundle, leaving := range r.moves.Leaving {
-		r.results.yielded(Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
+		r.results.addYielded(Key{Cluster: r.name, Bundle: bundle}, r.taken.missing(leaving))
 	}
 }

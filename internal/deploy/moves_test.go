@@ -19,9 +19,9 @@ func TestApplyMovesObjects(t *testing.T) {
 	const moving = "ConfigMap/ns/moving"
 	losing, gaining := deployment("c1", "losing", "v1-b"), deployment("c1", "gaining", "v1-b")
 	old := deployment("c1", "losing", "v1-a")
-	had := recordOf(old)
+	had := recordOfWrite(old)
 	had.Objects[moving] = "hash"
-	kept := recordOf(losing)
+	kept := recordOfWrite(losing)
 	kept.Yielded = map[string]string{moving: "gaining"}
 	wants := map[deploy.Key]map[string]string{key("c1", "losing"): rendered(losing).Hashes(), key("c1", "gaining"): rendered(gaining).Hashes()}
 	wants[key("c1", "gaining")][moving] = "hash"
@@ -29,7 +29,7 @@ func TestApplyMovesObjects(t *testing.T) {
 	tests := map[string]struct {
 		prior   deploy.Record
 		change  func(*deploy.Request)
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		taken   map[string][]string
 		spare   map[string]string
 		yielded map[string]string
@@ -91,7 +91,7 @@ func TestApplyMovesObjects(t *testing.T) {
 			if diff := cmp.Diff(test.taken, clusters["c1"].writes["ns/gaining"].Taken, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("taken over (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.spare, clusters["c1"].writes["ns/losing"].Spare, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.spare, clusters["c1"].writes["ns/losing"].KeepObjects, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("left (-want +got):\n%s", diff)
 			}
 			record, known := outcome.Records[key("c1", "losing")]

@@ -42,7 +42,7 @@ func TestApplyTellsWhoDeploysToANamespace(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
 			clusters["c1"].put(deployed(old))
-			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(old)})
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(old)})
 			asked.Write, asked.Remove = test.write, test.remove
 			expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 			removal, written := map[string][]string{}, map[string][]string{}

@@ -35,17 +35,17 @@ type Observation struct {
 
 // Observe looks at the clusters of the given records. Only a cluster that
 // answered can make a record disappear.
-func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, records map[Key]Record) Observation {
+func (e *Engine) Observe(ctx context.Context, identity TargetIdentity, drift Drift, records map[Key]Record) Observation {
 	byCluster := map[string][]Key{}
 	for key := range records {
 		byCluster[key.Cluster] = append(byCluster[key.Cluster], key)
 	}
-	found := newSightings(records)
+	found := newObservationBuilder(records)
 	var looking sync.WaitGroup
 	for name, keys := range byCluster {
 		looking.Go(status.RecoveringTo(func(err error) {
-			found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
-		}, "reading the cluster", func() { e.observeCluster(ctx, name, keys, holder, drift, found) }))
+			found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
+		}, "reading the cluster", func() { e.observeCluster(ctx, name, keys, identity, drift, found) }))
 	}
 	looking.Wait()
 	orphaned, conclusive := orphans(records, found.observation.UIDs, found.unstored)
@@ -57,18 +57,18 @@ func (e *Engine) Observe(ctx context.Context, holder Holder, drift Drift, record
 
 // observeCluster looks at one cluster: at its release records and, of all deployments
 // together, at the objects.
-func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, holder Holder, drift Drift, found *sightings) {
-	cluster, snapshot, err := e.look(ctx, name)
+func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, identity TargetIdentity, drift Drift, found *observationBuilder) {
+	cluster, snapshot, err := e.snapshot(ctx, name)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
+		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	keys, err = found.sameCluster(keys, snapshot)
+	keys, err = found.recordsOnCluster(keys, snapshot)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
+		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	found.answered(name, snapshot.UID, holder.unstored(found.stored, snapshot))
+	found.addCluster(name, snapshot.UID, identity.unstored(found.stored, snapshot))
 	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	var unlisted []Key
 	for _, key := range keys {
@@ -78,32 +78,32 @@ func (e *Engine) observeCluster(ctx context.Context, name string, keys []Key, ho
 			unlisted = append(unlisted, key)
 			continue
 		}
-		if !release.IsThere(observed) {
-			found.lost(key)
+		if !release.Exists(observed) {
+			found.addLost(key)
 			continue
 		}
-		prior.Known = holder.completed(prior.Known, *observed, snapshot.UID)
+		prior.Known = identity.completed(prior.Known, *observed, snapshot.UID)
 		if drift == DriftNone {
-			found.seen(key, prior)
+			found.addRelease(key, prior)
 			continue
 		}
-		observation := prior.observation(*observed, holder.ownership(*observed, prior.Known))
+		observation := prior.observation(*observed, identity.ownership(*observed, prior.Known))
 		if observation.Ownership == release.OtherTool {
 			observation.Maker = makerOf(ctx, cluster, *observed)
 		}
 		record := prior.after(observation)
-		found.seen(key, record)
-		if isInspected(record, drift) {
+		found.addRelease(key, record)
+		if needsInspection(record, drift) {
 			look[key] = release.Inspection{Observed: *observed, Rules: record.Rules, Stored: record.Stored}
 			observations[key] = observation
 		}
 	}
-	e.lookForUnlisted(ctx, cluster, unlisted, found)
-	found.inspected(e.inspect(ctx, cluster, look), observations, drift)
+	e.findUnlisted(ctx, cluster, unlisted, found)
+	found.addFindings(e.inspect(ctx, cluster, look), observations, drift)
 }
 
-// sightings collects what was seen.
-type sightings struct {
+// observationBuilder collects what was seen.
+type observationBuilder struct {
 	prior  map[Key]Record
 	stored map[releaseID]bool
 
@@ -113,16 +113,16 @@ type sightings struct {
 	observation Observation
 }
 
-func newSightings(prior map[Key]Record) *sightings {
-	return &sightings{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: Observation{
+func newObservationBuilder(prior map[Key]Record) *observationBuilder {
+	return &observationBuilder{prior: prior, stored: stored(prior), unstored: map[string][]release.Observed{}, observation: Observation{
 		Records: map[Key]Record{}, UIDs: map[string]string{}, Findings: map[Key]release.Finding{}, Lost: map[Key]release.Known{},
 	}}
 }
 
-// sameCluster returns the deployments that are on the cluster which answered. That another
+// recordsOnCluster returns the deployments that are on the cluster which answered. That another
 // cluster lacks a release says nothing about the one that the state knows: it is an
 // *OtherClusterError, unless the configuration says that this is the cluster from now on.
-func (s *sightings) sameCluster(keys []Key, snapshot release.Snapshot) ([]Key, error) {
+func (s *observationBuilder) recordsOnCluster(keys []Key, snapshot release.Snapshot) ([]Key, error) {
 	var here []Key
 	for _, key := range keys {
 		want := s.prior[key].Known.UID
@@ -137,8 +137,8 @@ func (s *sightings) sameCluster(keys []Key, snapshot release.Snapshot) ([]Key, e
 	return here, nil
 }
 
-// lost notes a deployment whose release is gone.
-func (s *sightings) lost(key Key) {
+// addLost notes a deployment whose release is gone.
+func (s *observationBuilder) addLost(key Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.prior[key].Known
@@ -146,32 +146,32 @@ func (s *sightings) lost(key Key) {
 	s.observation.Lost[key] = known
 }
 
-func (s *sightings) answered(cluster, uid string, unstored []release.Observed) {
+func (s *observationBuilder) addCluster(cluster, uid string, unstored []release.Observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unstored[cluster] = unstored
 	s.observation.UIDs[cluster] = uid
 }
 
-func (s *sightings) seen(key Key, record Record) {
+func (s *observationBuilder) addRelease(key Key, record Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.observation.Records[key] = record
 }
 
-// inspected judges deployments by their objects. What could not be looked at stays as
+// addFindings judges deployments by their objects. What could not be looked at stays as
 // it was; without live drift nobody need hear of a refusal.
-func (s *sightings) inspected(findings map[Key]release.Finding, observations map[Key]status.Observation, drift Drift) {
+func (s *observationBuilder) addFindings(findings map[Key]release.Finding, observations map[Key]status.Observation, drift Drift) {
 	for key, finding := range findings {
 		if finding.Err != nil {
-			s.unjudged(key, finding.Err, drift)
+			s.keepUninspected(key, finding.Err, drift)
 			continue
 		}
-		s.judge(key, observations[key], finding, drift)
+		s.addFinding(key, observations[key], finding, drift)
 	}
 }
 
-func (s *sightings) judge(key Key, observation status.Observation, finding release.Finding, drift Drift) {
+func (s *observationBuilder) addFinding(key Key, observation status.Observation, finding release.Finding, drift Drift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -192,8 +192,8 @@ func (s *sightings) judge(key Key, observation status.Observation, finding relea
 	}
 }
 
-// unjudged keeps what was known of a deployment whose objects could not be looked at.
-func (s *sightings) unjudged(key Key, err error, drift Drift) {
+// keepUninspected keeps what was known of a deployment whose objects could not be looked at.
+func (s *observationBuilder) keepUninspected(key Key, err error, drift Drift) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.observation.Records[key].State == status.NotReady {
@@ -205,8 +205,8 @@ func (s *sightings) unjudged(key Key, err error, drift Drift) {
 	s.observation.Failures = append(s.observation.Failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "reading the objects", Err: err})
 }
 
-// unseen keeps what was known before.
-func (s *sightings) unseen(failure Failure, keys ...Key) {
+// keepUnreachable keeps what was known before.
+func (s *observationBuilder) keepUnreachable(failure Failure, keys ...Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.observation.Failures = append(s.observation.Failures, failure)
@@ -218,13 +218,13 @@ func (s *sightings) unseen(failure Failure, keys ...Key) {
 // completed adds what a state of an earlier version of the provider lacks, as the record
 // has it: one with the owner and the id, or the name, of this target. Beside an import,
 // nothing else takes it from there.
-func (h Holder) completed(known release.Known, observed release.Observed, uid string) release.Known {
+func (h TargetIdentity) completed(known release.Known, observed release.Observed, uid string) release.Known {
 	known.Release, known.Namespace, known.Revision = observed.Release, observed.Namespace, observed.Revision
 	if known.UID == "" {
 		known.UID = uid
 	}
 	if ownership := h.ownership(observed, release.Known{}); known.Instance == "" && (ownership == release.Self || ownership == release.SameName) {
-		known.Instance, known.Terms = observed.Mark.Instance, observed.Mark.Terms
+		known.Instance, known.UninstallPolicy = observed.Mark.Instance, observed.Mark.UninstallPolicy
 		known.Digest = cmp.Or(known.Digest, observed.Mark.Digest)
 	}
 	return known
@@ -239,14 +239,14 @@ func (r Record) contentChanged(content string) bool {
 
 // Snapshots looks at clusters. Those that cannot be asked are missing in the answer.
 func (e *Engine) Snapshots(ctx context.Context, clusters []string) map[string]release.Snapshot {
-	return ask(clusters, func(name string) (release.Snapshot, error) {
-		_, snapshot, err := e.look(ctx, name)
+	return queryClusters(clusters, func(name string) (release.Snapshot, error) {
+		_, snapshot, err := e.snapshot(ctx, name)
 		return snapshot, err
 	})
 }
 
-// ask asks clusters at once. Those that cannot be asked are missing in the answer.
-func ask[T any](clusters []string, one func(name string) (T, error)) map[string]T {
+// queryClusters asks clusters at once. Those that cannot be asked are missing in the answer.
+func queryClusters[T any](clusters []string, one func(name string) (T, error)) map[string]T {
 	var (
 		mu     sync.Mutex
 		asking sync.WaitGroup

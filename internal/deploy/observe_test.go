@@ -19,7 +19,7 @@ func TestObserveReleases(t *testing.T) {
 	const digest = "v1-a"
 	web := deployment("c1", "web", digest)
 	as := func(state status.State, message string) deploy.Record {
-		record := recordOf(web)
+		record := recordOfWrite(web)
 		record.State, record.Message = state, message
 		if state == status.NotReady {
 			record.Counts = status.Counts{Ready: 1, NotReady: 1}
@@ -36,7 +36,7 @@ func TestObserveReleases(t *testing.T) {
 		prior   deploy.Record
 		change  func(*release.Observed)
 		gone    bool
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		want    *deploy.Record // nil when it is gone
 		fails   []string
 		did     []string
@@ -68,7 +68,7 @@ func TestObserveReleases(t *testing.T) {
 		},
 		"ready by now": {prior: as(status.NotReady, "0 of 1"), want: new(as(status.Ready, "")), did: []string{"inspect ns/web"}},
 		"not ready for another reason": {
-			prior: as(status.NotReady, "0 of 1"), arrange: func(m *memory) { m.notReady["ns/web"] = errors.New("image not found") },
+			prior: as(status.NotReady, "0 of 1"), arrange: func(m *memoryCluster) { m.notReady["ns/web"] = errors.New("image not found") },
 			want: new(as(status.NotReady, "not ready: it is image not found")), did: []string{"inspect ns/web"},
 		},
 		"modified no longer": {
@@ -96,7 +96,7 @@ func TestObserveReleases(t *testing.T) {
 		},
 		"objects cannot be asked: panic": {
 			prior: as(status.NotReady, "0 of 1"),
-			arrange: func(m *memory) {
+			arrange: func(m *memoryCluster) {
 				m.before = func(_ context.Context, operation string) error {
 					if strings.HasPrefix(operation, "inspect") {
 						dereference(nil)
@@ -132,11 +132,11 @@ func TestObserveReleases(t *testing.T) {
 			other := deployment("c2", "web", digest)
 			clusters["c2"].put(deployed(other))
 
-			got := clusters.engine().Observe(t.Context(), holder(), deploy.DriftRelease, map[deploy.Key]deploy.Record{
-				key("c1", "web"): test.prior, key("c2", "web"): recordOf(other),
+			got := clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{
+				key("c1", "web"): test.prior, key("c2", "web"): recordOfWrite(other),
 			})
 
-			want := map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(other)}
+			want := map[deploy.Key]deploy.Record{key("c2", "web"): recordOfWrite(other)}
 			if test.want != nil {
 				want[key("c1", "web")] = *test.want
 			}
@@ -171,9 +171,9 @@ func TestObserveAsksEachClusterOnce(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		d := deployment("c1", name, "v1-a")
 		clusters["c1"].put(deployed(d))
-		records[key("c1", name)] = recordOf(d)
+		records[key("c1", name)] = recordOfWrite(d)
 	}
-	expectNoFailures(t, clusters.engine().Observe(t.Context(), holder(), deploy.DriftLive, records).Failures)
+	expectNoFailures(t, clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, records).Failures)
 	if diff := cmp.Diff([]string{"look", "inspect ns/a ns/b ns/c"}, clusters["c1"].calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}

@@ -62,7 +62,7 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 	}
 	broken := errors.New("quota exceeded")
 	tests := map[string]struct {
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		did     []string
 		reasons map[string]string
 		states  map[string]status.State
@@ -72,7 +72,7 @@ func TestDependantsAreWrittenAfterwards(t *testing.T) {
 			states: map[string]status.State{"crds": status.Ready, "operator": status.Ready, "other": status.Ready, "web": status.Ready},
 		},
 		"one fails": {
-			arrange: func(m *memory) { m.broken["ns/operator"] = broken },
+			arrange: func(m *memoryCluster) { m.broken["ns/operator"] = broken },
 			did:     []string{"install ns/crds", "install ns/operator", "install ns/other"},
 			reasons: map[string]string{"a/operator": "quota exceeded", "a/web": "it is held: it depends on bundle operator, which is ErrApplied"},
 			states:  map[string]status.State{"crds": status.Ready, "operator": status.ErrApplied, "other": status.Ready},
@@ -134,7 +134,7 @@ func TestOrderAsksForNothingWhenThereIsNone(t *testing.T) {
 	asked := request(nil)
 	asked.Settings.Wait = false
 	asked.Write = []target.Deployment{deployment("a", "web", "v1-a")}
-	asked.Beside = []rollout.Step{kept(deployment("a", "db", "v1-a"), status.NotReady)}
+	asked.Unchanged = []rollout.Step{kept(deployment("a", "db", "v1-a"), status.NotReady)}
 	clusters["a"].notReady["ns/web"] = errors.New("0 of 1 replicas")
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	if diff := cmp.Diff([]string{capabilities, "install ns/web", "look"}, slices.Sorted(slices.Values(clusters["a"].calls))); diff != "" {
@@ -177,7 +177,7 @@ func TestDependenciesGetReady(t *testing.T) {
 					asked.Write = []target.Deployment{after(deployment("a", "web", "v1-a"), "db")}
 					if there {
 						clusters["a"].put(deployed(db))
-						asked.Beside = []rollout.Step{kept(db, status.NotReady)}
+						asked.Unchanged = []rollout.Step{kept(db, status.NotReady)}
 					} else {
 						asked.Write = append(asked.Write, db)
 					}
@@ -238,7 +238,7 @@ func TestDependenciesOfAnotherTarget(t *testing.T) {
 				}
 				web := after(deployment("a", "web", "v1-a"), "db")
 				web.Bundle.Definition.DependsOn[0].AcceptedStates = test.accepts
-				asked := request(map[deploy.Key]deploy.Record{key("a", "db"): recordOf(deployment("a", "db", "v1-a"))})
+				asked := request(map[deploy.Key]deploy.Record{key("a", "db"): recordOfWrite(deployment("a", "db", "v1-a"))})
 				asked.Write = []target.Deployment{web}
 				if test.leaves {
 					asked.Remove = []deploy.Key{key("a", "db")}
@@ -260,7 +260,7 @@ func TestRemovalInReverse(t *testing.T) {
 	bundles := []string{"crds", "operator", "other", "web"}
 	needs := map[string][]string{"operator": {"crds"}, "web": {"operator", "crds"}}
 	tests := map[string]struct {
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		did     []string // in order, "other" left out
 		reasons map[string]string
 		left    []string
@@ -280,7 +280,7 @@ func TestRemovalInReverse(t *testing.T) {
 			for _, bundle := range bundles {
 				d := deployment("a", bundle, "v1-a")
 				clusters["a"].put(deployed(d))
-				asked.Prior[key("a", bundle)] = recordOf(d)
+				asked.Prior[key("a", bundle)] = recordOfWrite(d)
 				asked.Remove = append(asked.Remove, key("a", bundle))
 			}
 			asked.Needs = needs
@@ -313,8 +313,8 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	one := &fleetyaml.Count{Number: 1}
 	strategy := fleetyaml.RolloutStrategy{MaxUnavailable: one, Partitions: []fleetyaml.Partition{{Name: "canary"}, {Name: "rest"}}}
-	tests := map[string]func(*memory){
-		"fails":            func(m *memory) { m.broken["ns/web"] = errors.New("quota exceeded") },
+	tests := map[string]func(*memoryCluster){
+		"fails":            func(m *memoryCluster) { m.broken["ns/web"] = errors.New("quota exceeded") },
 		"does not respond": failAt(unreachable("c"), "look"),
 	}
 	for name, arrange := range tests {
@@ -326,7 +326,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			for _, name := range names {
 				old := deployment(name, "web", "v1-old")
 				clusters[name].put(deployed(old))
-				prior[key(name, "web")] = recordOf(old)
+				prior[key(name, "web")] = recordOfWrite(old)
 				partition := 1
 				if name == "c" {
 					partition = 0
@@ -359,7 +359,7 @@ func TestRolloutHoldsTheRestAndResumes(t *testing.T) {
 			outcome = clusters.engine().Apply(t.Context(), asked)
 			expectNoFailures(t, outcome.Failures)
 			for _, name := range names {
-				want := recordOf(deployment(name, "web", "v1-new"))
+				want := recordOfWrite(deployment(name, "web", "v1-new"))
 				want.Known.Revision = clusters[name].releases["ns/web"].Revision
 				if diff := cmp.Diff(want, outcome.Records[key(name, "web")]); diff != "" {
 					t.Errorf("record on %s (-want +got):\n%s", name, diff)
@@ -378,7 +378,7 @@ func TestRolloutBoundsWhatIsUnavailable(t *testing.T) {
 		asked := request(prior)
 		for i := range 10 {
 			name := fmt.Sprintf("c%d", i)
-			clusters[name] = newMemory(name)
+			clusters[name] = newMemoryCluster(name)
 			clusters[name].before = func(ctx context.Context, operation string) error {
 				if strings.HasPrefix(operation, "upgrade") {
 					return air.take(ctx, operation)
@@ -387,7 +387,7 @@ func TestRolloutBoundsWhatIsUnavailable(t *testing.T) {
 			}
 			old := deployment(name, "web", "v1-old")
 			clusters[name].put(deployed(old))
-			prior[key(name, "web")] = recordOf(old)
+			prior[key(name, "web")] = recordOfWrite(old)
 			asked.Write = append(asked.Write, rolled(deployment(name, "web", "v1-new"), fleetyaml.RolloutStrategy{MaxUnavailable: &fleetyaml.Count{Text: "20%"}}))
 		}
 		began := time.Now()

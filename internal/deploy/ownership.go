@@ -11,33 +11,33 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Holder is whose deployments are looked at.
-type Holder struct {
+// TargetIdentity is whose deployments are looked at.
+type TargetIdentity struct {
 	Owner, Target, Instance string
 	// AdoptionKey is a hash of the target's adoption key, "" if it has none.
 	AdoptionKey string
 }
 
 // mark is what the holder writes on the record of a bundle's release.
-func (h Holder) mark(bundle, digest string) release.Mark {
+func (h TargetIdentity) mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
 	mark.AdoptionKey = h.AdoptionKey
 	return mark
 }
 
 // ownership is whose a release is to the holder, given what state knows of that release.
-func (h Holder) ownership(observed release.Observed, known release.Known) release.Ownership {
+func (h TargetIdentity) ownership(observed release.Observed, known release.Known) release.Ownership {
 	return h.Mark("", "", known).Ownership(observed)
 }
 
 // existing are releases with the owner and the name of the target that no state of it knows,
 // sorted. What has its adoption key is its own.
-func (h Holder) existing(snapshot release.Snapshot) []release.Observed {
+func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
 	return snapshot.Owned(h.mark("", ""), release.SameName)
 }
 
 // Mark is that of the holder with the id that state knows a release by.
-func (h Holder) Mark(bundle, digest string, known release.Known) release.Mark {
+func (h TargetIdentity) Mark(bundle, digest string, known release.Known) release.Mark {
 	mark := h.mark(bundle, digest)
 	if known.Instance != mark.Instance {
 		mark.KnownAs = known.Instance
@@ -75,7 +75,7 @@ func (r Request) checkIdentity(cluster, uid string) error {
 func (r Request) existingOn(runs map[string]*clusterRun) []Existing {
 	var found []Existing
 	for _, cluster := range slices.Sorted(maps.Keys(runs)) {
-		for _, observed := range r.existing(runs[cluster].seen.snapshot) {
+		for _, observed := range r.existing(runs[cluster].snapshot.snapshot) {
 			found = append(found, Existing{Cluster: cluster, Observed: observed})
 		}
 	}
@@ -117,9 +117,9 @@ type Orphan struct {
 // size. So few are listed for each cluster, their objects are read one after the other, and
 // only for a short time.
 const (
-	orphansListed = 50
-	objectsListed = 20
-	orphansTime   = 10 * time.Second
+	maxOrphansListed = 50
+	maxObjectsListed = 20
+	orphansTimeout   = 10 * time.Second
 )
 
 // releaseID names a release on its cluster, whatever the cluster is called in clusters.
@@ -139,7 +139,7 @@ func stored(prior map[Key]Record) map[releaseID]bool {
 // unstored are the releases of this instance on a cluster that are not stored, sorted by
 // namespace and name. A cluster can be known by many names, each with all of its releases.
 // So nothing else of a snapshot is kept until all clusters have been read.
-func (h Holder) unstored(stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
+func (h TargetIdentity) unstored(stored map[releaseID]bool, snapshot release.Snapshot) []release.Observed {
 	left := map[string]release.Observed{}
 	for key, observed := range snapshot.Releases {
 		if !stored[releaseID{snapshot.UID, key}] {
@@ -167,7 +167,7 @@ func orphans(prior map[Key]Record, uids map[string]string, unstored map[string][
 	for _, cluster := range slices.Sorted(maps.Keys(unstored)) {
 		for _, observed := range unstored[cluster] {
 			at := releaseID{uids[cluster], release.Key(observed.Namespace, observed.Release)}
-			if known[at] || len(found[cluster]) == orphansListed {
+			if known[at] || len(found[cluster]) == maxOrphansListed {
 				continue
 			}
 			known[at] = true
@@ -180,7 +180,7 @@ func orphans(prior map[Key]Record, uids map[string]string, unstored map[string][
 // readOrphans reads the objects of orphans. A record that cannot be read, or not in time,
 // has none.
 func (e *Engine) readOrphans(ctx context.Context, found map[string][]release.Observed) []Orphan {
-	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
 	var orphans []Orphan
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -202,8 +202,8 @@ func objectsOf(ctx context.Context, cluster RecordReader, observed release.Obser
 		return nil
 	}
 	objects := read[0]
-	if more := len(objects) - objectsListed; more > 0 {
-		return append(objects[:objectsListed:objectsListed], fmt.Sprintf("%d more", more))
+	if more := len(objects) - maxObjectsListed; more > 0 {
+		return append(objects[:maxObjectsListed:maxObjectsListed], fmt.Sprintf("%d more", more))
 	}
 	return objects
 }

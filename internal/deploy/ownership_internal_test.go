@@ -37,8 +37,8 @@ func TestOwnershipOfHolder(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			holder := Holder{Owner: "o", Target: "t", Instance: "i", AdoptionKey: "k"}
-			if got := holder.ownership(test.observed, release.Known{Instance: test.knownAs}); got != test.want {
+			identity := TargetIdentity{Owner: "o", Target: "t", Instance: "i", AdoptionKey: "k"}
+			if got := identity.ownership(test.observed, release.Known{Instance: test.knownAs}); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

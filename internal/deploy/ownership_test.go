@@ -107,7 +107,7 @@ func TestOnlyThePlannedClusterIsWritten(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1", "c2")
 			clusters["c1"].put(deployed(old))
-			asked := request(map[deploy.Key]deploy.Record{key("c1", "old"): recordOf(old)})
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "old"): recordOfWrite(old)})
 			asked.Write, asked.Remove, asked.UIDs = []target.Deployment{web, elsewhere}, []deploy.Key{key("c1", "old")}, test.uids
 			outcome := clusters.engine().Apply(t.Context(), asked)
 
@@ -135,7 +135,7 @@ func TestAClaimedIdentityKeepsNothing(t *testing.T) {
 	clusters["a"].put(deployed(onA))
 	clusters["b"].put(deployed(onB))
 	clusters["a"].name = "b" // Its UID is that of b from now on.
-	asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOf(onA), key("b", "web"): recordOf(onB)})
+	asked := request(map[deploy.Key]deploy.Record{key("a", "web"): recordOfWrite(onA), key("b", "web"): recordOfWrite(onB)})
 	asked.Write, asked.Remove = []target.Deployment{deployment("a", "web", "v1-b")}, []deploy.Key{key("b", "web")}
 	asked.UIDs = map[string]string{"a": "uid-a", "b": "uid-b"}
 	outcome := clusters.engine().Apply(t.Context(), asked)
@@ -153,10 +153,10 @@ func TestRemovalUsesWhatStateKnows(t *testing.T) {
 	web := deployment("c1", "web", "v1-a")
 	clusters := newFleet("c1")
 	there := deployed(web)
-	there.Mark.Terms = release.Terms{DeleteNamespace: true, KeepResources: true, ServiceAccount: "somebody-else"}
+	there.Mark.UninstallPolicy = release.UninstallPolicy{DeleteNamespace: true, KeepResources: true, ServiceAccount: "somebody-else"}
 	clusters["c1"].put(there)
-	prior := recordOf(web)
-	prior.Known.Terms.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
+	prior := recordOfWrite(web)
+	prior.Known.UninstallPolicy.ServiceAccount, prior.Known.TargetNamespace = "deployer", "ns"
 	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): prior})
 	asked.Remove = []deploy.Key{key("c1", "web")}
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
@@ -173,7 +173,7 @@ func TestWhatStateDoesNotKnowIsNotRemoved(t *testing.T) {
 	clusters := newFleet("c1")
 	clusters["c1"].put(deployed(web))
 	clusters["c1"].put(deployed(forged))
-	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 	moved := web
 	moved.Release = "site"
 	asked.Write = []target.Deployment{moved}
@@ -196,11 +196,11 @@ func TestBothNamesOfAFailedMoveAreKnown(t *testing.T) {
 	clusters := newFleet("c1")
 	clusters["c1"].put(deployed(web))
 	clusters["c1"].broken["ns/site"] = errors.New("an object is refused")
-	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+	asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 	asked.Write = []target.Deployment{moved}
 	outcome := clusters.engine().Apply(t.Context(), asked)
 
-	want := recordOf(web)
+	want := recordOfWrite(web)
 	want.State, want.Message = status.ErrApplied, "an object is refused"
 	want.Left = []release.Known{knownOf(moved)}
 	if diff := cmp.Diff(want, outcome.Records[key("c1", "web")]); diff != "" {
@@ -266,7 +266,7 @@ func TestWhatAnotherToolMadeIsLeft(t *testing.T) {
 			there := deployed(web)
 			there.Revision = 2 // Labels are carried along.
 			clusters["c1"].put(there)
-			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+			asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 			asked.Settings.TakeOwnership = test.consent
 			test.change(&asked)
 			outcome := clusters.engine().Apply(t.Context(), asked)
@@ -338,8 +338,8 @@ func TestAnAdoptedReleaseIsLeft(t *testing.T) {
 	there := deployed(web)
 	there.Mark.AdoptionKey = "k"
 	clusters["c1"].put(there)
-	gainer, loser := request(nil), request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
-	gainer.Holder = deploy.Holder{Owner: owner, Target: "gainer", Instance: "g", AdoptionKey: "k"}
+	gainer, loser := request(nil), request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
+	gainer.TargetIdentity = deploy.TargetIdentity{Owner: owner, Target: "gainer", Instance: "g", AdoptionKey: "k"}
 	gainer.Create, gainer.Write = true, []target.Deployment{web}
 	loser.AdoptionKey, loser.Remove = "k", []deploy.Key{key("c1", "web")}
 	for _, asked := range []deploy.Request{gainer, loser} {
@@ -371,14 +371,14 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 		"of another tool":      {change: func(o *release.Observed) { o.Revision++ }},
 		"history of a removal": {change: func(o *release.Observed) { o.Status = release.StatusUninstalled }},
 		"known under another name of the cluster": {
-			arrange: func(f fleet) { f["b"] = f["a"] }, prior: map[deploy.Key]deploy.Record{key("b", "lost"): recordOf(lost)},
+			arrange: func(f fleet) { f["b"] = f["a"] }, prior: map[deploy.Key]deploy.Record{key("b", "lost"): recordOfWrite(lost)},
 		},
 		"while another cluster does not respond": {
 			arrange: func(f fleet) {
-				f["b"] = newMemory("b")
+				f["b"] = newMemoryCluster("b")
 				f["b"].before = func(context.Context, string) error { return unreachable("b") }
 			},
-			prior: map[deploy.Key]deploy.Record{key("b", "web"): recordOf(web)},
+			prior: map[deploy.Key]deploy.Record{key("b", "web"): recordOfWrite(web)},
 		},
 	}
 	for name, test := range tests {
@@ -394,13 +394,13 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 			if test.arrange != nil {
 				test.arrange(clusters)
 			}
-			prior := map[deploy.Key]deploy.Record{key("a", "web"): recordOf(web)}
+			prior := map[deploy.Key]deploy.Record{key("a", "web"): recordOfWrite(web)}
 			for known, record := range test.prior {
 				record.Known.UID = "" // As in a state of an earlier version.
 				prior[known] = record
 			}
-			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance}
-			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftRelease, prior)
+			identity := deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}
+			got := clusters.engine().Observe(t.Context(), identity, deploy.DriftRelease, prior)
 			if diff := cmp.Diff(test.want, got.Orphans, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("orphans (-want +got):\n%s", diff)
 			}
@@ -416,15 +416,15 @@ func TestObserveReportsWhatTheStateDoesNotKnow(t *testing.T) {
 func TestObserveVerifiesRecords(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
-	early := recordOf(web)
+	early := recordOfWrite(web)
 	early.Known = release.Known{}
-	elsewhere := recordOf(web)
+	elsewhere := recordOfWrite(web)
 	elsewhere.Known.UID = "uid-of-another"
-	killed := recordOf(web)
+	killed := recordOfWrite(web)
 	killed.Digest, killed.Known.Digest, killed.Known.Content = "v1-before", "v1-before", contentOf("v1-before")
 	after := killed
 	after.Digest = "v1-a"
-	forged := recordOf(web)
+	forged := recordOfWrite(web)
 	forged.State, forged.Digest, forged.Message = status.Modified, "", "the release record was changed, so its hooks will not run"
 	tests := map[string]struct {
 		prior     deploy.Record
@@ -433,10 +433,10 @@ func TestObserveVerifiesRecords(t *testing.T) {
 		want      []deploy.Record
 		fails     []string
 	}{
-		"as it was written":     {prior: recordOf(web), content: contentOf("v1-a"), want: []deploy.Record{recordOf(web)}},
-		"of an earlier version": {prior: early, content: contentOf("v1-a"), want: []deploy.Record{recordOf(web)}},
+		"as it was written":     {prior: recordOfWrite(web), content: contentOf("v1-a"), want: []deploy.Record{recordOfWrite(web)}},
+		"of an earlier version": {prior: early, content: contentOf("v1-a"), want: []deploy.Record{recordOfWrite(web)}},
 		"of a killed apply":     {prior: killed, content: contentOf("v1-a"), want: []deploy.Record{after}},
-		"changed":               {prior: recordOf(web), content: "something else", want: []deploy.Record{forged}},
+		"changed":               {prior: recordOfWrite(web), content: "something else", want: []deploy.Record{forged}},
 		"on another cluster of this name": {
 			prior: elsewhere, content: contentOf("v1-a"), want: []deploy.Record{elsewhere}, fails: []string{"c1 reading the cluster"},
 		},
@@ -447,14 +447,14 @@ func TestObserveVerifiesRecords(t *testing.T) {
 			t.Parallel()
 			clusters := newFleet("c1")
 			there := deployed(web)
-			there.Mark.Terms = release.TermsOf(web)
+			there.Mark.UninstallPolicy = release.UninstallPolicyOf(web)
 			clusters["c1"].put(there)
 			clusters["c1"].confirmed = test.confirmed
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding {
 				return release.Finding{Ready: 2, Content: test.content}
 			}
-			holder := deploy.Holder{Owner: owner, Target: of, Instance: instance}
-			got := clusters.engine().Observe(t.Context(), holder, deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
+			identity := deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}
+			got := clusters.engine().Observe(t.Context(), identity, deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): test.prior})
 			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}

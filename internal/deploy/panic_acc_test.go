@@ -24,13 +24,13 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// genuine is a real cluster, looked at as the provider does.
-type genuine struct {
+// realCluster is a real cluster, looked at as the provider does.
+type realCluster struct {
 	*helm.Client
 	kube *kube.Client
 }
 
-func (g genuine) Look(ctx context.Context) (release.Snapshot, error) {
+func (g realCluster) Snapshot(ctx context.Context) (release.Snapshot, error) {
 	releases, err := g.Releases(ctx)
 	if err != nil {
 		return release.Snapshot{}, err
@@ -39,12 +39,12 @@ func (g genuine) Look(ctx context.Context) (release.Snapshot, error) {
 	return release.Snapshot{UID: uid, Releases: releases}, err
 }
 
-func (g genuine) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
+func (g realCluster) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
 	name, isFleet, err := g.Origin(ctx, observed)
 	return release.Maker{Name: name, Fleet: isFleet}, err
 }
 
-func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
+func (g realCluster) Objects(ctx context.Context, releases []release.Observed) ([][]string, error) {
 	read, err := g.Deployed(ctx, releases)
 	objects := make([][]string, len(read))
 	for i, found := range read {
@@ -55,14 +55,14 @@ func (g genuine) Objects(ctx context.Context, releases []release.Observed) ([][]
 	return objects, err
 }
 
-func genuineClusters(env *testenv.Env) deploy.Clusters {
+func realClusters(env *testenv.Env) deploy.Clusters {
 	charts := &render.Charts{Sandbox: &sandboxed.Renderer{}}
 	return func(name string) (deploy.Cluster, error) {
 		client, err := kube.New(kube.Connection{ConfigPaths: []string{env.Kubeconfig()}, ConfigContext: name}, nil)
 		if err != nil {
 			return nil, err
 		}
-		return genuine{Client: helm.New(client, client, charts, &helm.RecordCache{}, nil), kube: client}, nil
+		return realCluster{Client: helm.New(client, client, charts, &helm.RecordCache{}, nil), kube: client}, nil
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	}
 	damage(t, env.Cluster(1), namespace, "web", release.StatusPendingInstall)
 	damage(t, env.Cluster(1), namespace, "waiting", release.StatusDeployed)
-	engine := deploy.New(genuineClusters(env), 4)
+	engine := deploy.New(realClusters(env), 4)
 	asked := request(nil)
 	asked.Settings.Timeout = 20 * time.Second
 	var want []string
@@ -135,10 +135,10 @@ func TestAccDamagedRecordCostsOneDeployment(t *testing.T) {
 	}
 
 	// A refresh that looks at the objects of a damaged record survives as well.
-	waiting := recordOf(on("c2", "waiting"))
+	waiting := recordOfWrite(on("c2", "waiting"))
 	waiting.State, waiting.Message, waiting.Known = status.NotReady, "as before", release.Known{}
 	records := map[deploy.Key]deploy.Record{key("c2", "waiting"): waiting, key("c2", "other"): outcome.Records[key("c2", "other")]}
-	observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, records)
+	observed := engine.Observe(t.Context(), deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, records)
 	if diff := cmp.Diff(outcome.Records[key("c2", "other")], observed.Records[key("c2", "other")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}

@@ -55,12 +55,12 @@ func TestPanicCostsOneDeployment(t *testing.T) {
 				there.Mark.Instance = "successor"
 			}
 			clusters["c2"].put(there)
-			asked := request(map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(old)})
+			asked := request(map[deploy.Key]deploy.Record{key("c2", "web"): recordOfWrite(old)})
 			others := map[deploy.Key]deploy.Record{}
 			for _, d := range []string{"c1", "c2", "c3"} {
 				other := deployment(d, "other", "v1-other")
 				asked.Write = append(asked.Write, other)
-				others[key(d, "other")] = recordOf(other)
+				others[key(d, "other")] = recordOfWrite(other)
 			}
 			if strings.HasPrefix(test.panics, "upgrade") {
 				asked.Write = append(asked.Write, web)
@@ -115,17 +115,17 @@ func TestPanicWhileConnectingOrLooking(t *testing.T) {
 			t.Parallel()
 			engine := deploy.New(clusters, 1)
 			web := deployment("c2", "web", "v1-new")
-			prior := map[deploy.Key]deploy.Record{key("c2", "web"): recordOf(web)}
+			prior := map[deploy.Key]deploy.Record{key("c2", "web"): recordOfWrite(web)}
 			asked := request(prior)
 			asked.Write = append(asked.Write, deployment("c1", "web", "v1-new"), deployment("c2", "web", "v1-new"))
 
 			outcome := engine.Apply(t.Context(), asked)
-			observed := engine.Observe(t.Context(), deploy.Holder{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, prior)
+			observed := engine.Observe(t.Context(), deploy.TargetIdentity{Owner: owner, Target: of, Instance: instance}, deploy.DriftRelease, prior)
 
 			if diff := cmp.Diff([]string{"c2/web reading the cluster before deploying"}, failed(outcome.Failures)); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
-			want := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(deployment("c1", "web", "v1-new")), key("c2", "web"): recordOf(web)}
+			want := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(deployment("c1", "web", "v1-new")), key("c2", "web"): recordOfWrite(web)}
 			if diff := cmp.Diff(want, outcome.Records); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
@@ -169,13 +169,13 @@ func TestPanicBesideTheClusterCostsOneDeployment(t *testing.T) {
 	if got := outcome.Records[key("c1", "web")]; got.State != status.ErrApplied || got.Release != "web" {
 		t.Errorf("record = %+v, want a release that can be there", got)
 	}
-	if diff := cmp.Diff(recordOf(well), outcome.Records[key("c2", "web")]); diff != "" {
+	if diff := cmp.Diff(recordOfWrite(well), outcome.Records[key("c2", "web")]); diff != "" {
 		t.Errorf("the other record (-want +got):\n%s", diff)
 	}
 }
 
 // few returns fewer findings than it was asked for.
-type few struct{ *memory }
+type few struct{ *memoryCluster }
 
 func (few) Inspect(context.Context, []release.Inspection) ([]release.Finding, error) { return nil, nil }
 
@@ -184,7 +184,7 @@ func (few) Inspect(context.Context, []release.Inspection) ([]release.Finding, er
 func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
 	t.Parallel()
 	wanted := []target.Deployment{deployment("c1", "web", "v1-a"), deployment("c2", "web", "v1-a")}
-	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(wanted[0]), key("c2", "web"): recordOf(wanted[1])}
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(wanted[0]), key("c2", "web"): recordOfWrite(wanted[1])}
 	asked := request(prior)
 	asked.Write, asked.Settings.Drift = []target.Deployment{deployment("c1", "web", "v1-b"), deployment("c2", "web", "v1-b")}, deploy.DriftLive
 	tests := map[string]struct {
@@ -194,11 +194,11 @@ func TestPanicOverAnAnswerCostsOneCluster(t *testing.T) {
 		want  []string
 	}{
 		"in a refresh": {known: true, want: []string{"c1 reading the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
-			found := e.Observe(ctx, holder(), deploy.DriftLive, prior)
+			found := e.Observe(ctx, identity(), deploy.DriftLive, prior)
 			return found.Failures, found.Records
 		}},
 		"in the data source": {want: []string{"c1 reading the cluster"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {
-			found := e.Survey(ctx, owner, wanted)
+			found := e.Status(ctx, owner, wanted)
 			return found.Failures, found.Records
 		}},
 		"after an apply": {known: true, want: []string{"c1 reading the objects"}, run: func(ctx context.Context, e *deploy.Engine) ([]deploy.Failure, map[deploy.Key]deploy.Record) {

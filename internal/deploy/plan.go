@@ -37,9 +37,9 @@ type Facts struct {
 	Charts Charts
 	Reach  Reach
 	Limit  RemovalLimit
-	// Remark says that every release has to be looked at again, although nothing of it
+	// Relabel says that every release has to be looked at again, although nothing of it
 	// changes.
-	Remark bool
+	Relabel bool
 	// HoldBroken holds deployments that cannot be rendered. Without it they are failures.
 	HoldBroken bool
 	// Documents says that the rendered objects are to be kept, and not only their hashes.
@@ -83,10 +83,10 @@ type Plan struct {
 
 // NewPlan decides what an apply does to bring clusters from prior to what is desired.
 func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts Facts) Plan {
-	change := Compare(desired, prior, facts.Remark)
+	change := Compare(desired, prior, facts.Relabel)
 	if facts.HoldBroken {
 		if broken := renderErrors(ctx, facts.Charts, change.Write); len(broken) > 0 {
-			change = Compare(desired.withBroken(broken), prior, facts.Remark)
+			change = Compare(desired.withBroken(broken), prior, facts.Relabel)
 		}
 	}
 	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}}
@@ -150,7 +150,7 @@ type Change struct {
 	// External what deployments to be written depend on beyond the target.
 	Stages   string
 	Needs    map[string][]string
-	External map[Key][]rollout.Outside
+	External map[Key][]rollout.ExternalDependency
 
 	prior map[Key]Record
 }
@@ -159,10 +159,10 @@ type Change struct {
 // end, unless all have to be looked at again. What the order of deployments holds stays as it
 // is, and is not begun, and so does what is broken.
 func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
-	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.Outside{}, prior: prior}
+	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.ExternalDependency{}, prior: prior}
 	steps, there := change.steps(desired, remark)
 	order := rollout.NewOrder(steps)
-	outlook := rollout.Foresee(order)
+	outlook := rollout.Simulate(order)
 	change.Stages, change.Needs = outlook.Text, order.Needs()
 	for i, step := range steps {
 		key := KeyOf(step.Deployment)
@@ -177,7 +177,7 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 			change.Held = append(change.Held, failure)
 		case step.Change:
 			change.Write = append(change.Write, step.Deployment)
-			change.External[key] = order.Outside(i)
+			change.External[key] = order.ExternalDependencies(i)
 			if !had {
 				change.Added++
 			}
@@ -240,8 +240,8 @@ func (c Change) Deploys() map[Key]bool {
 	return keys
 }
 
-// InWords returns the stages of a change and what is removed after them.
-func (c Change) InWords() string {
+// StagesText returns the stages of a change and what is removed after them.
+func (c Change) StagesText() string {
 	if len(c.Remove) == 0 {
 		return c.Stages
 	}
@@ -288,8 +288,8 @@ func (c Change) UnexpectedlyHeld(shown map[Key]string) []Failure {
 
 // Shown is what a plan showed, and what an apply has to keep to.
 type Shown struct {
-	// Remark says that every release has to be looked at again.
-	Remark bool
+	// Relabel says that every release has to be looked at again.
+	Relabel bool
 	// HoldsBroken says that a deployment which Writes does not report is held: the plan
 	// found that it cannot be rendered.
 	HoldsBroken bool
@@ -301,7 +301,7 @@ type Shown struct {
 
 // Replan decides what an apply does, so that it is what the plan has shown.
 func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) Change {
-	change := Compare(desired, prior, shown.Remark)
+	change := Compare(desired, prior, shown.Relabel)
 	if shown.HoldsBroken {
 		broken := map[Key]error{}
 		for _, d := range change.Write {
@@ -310,7 +310,7 @@ func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) C
 			}
 		}
 		if len(broken) > 0 {
-			change = Compare(desired.withBroken(broken), prior, shown.Remark)
+			change = Compare(desired.withBroken(broken), prior, shown.Relabel)
 		}
 	}
 	change.UnpinAfterKinds(charts)

@@ -187,7 +187,7 @@ func TestNewPlan(t *testing.T) {
 		},
 		"only looked at again": {
 			wanted: []target.Deployment{as("a", "one")}, prior: map[deploy.Key]deploy.Record{key("a", "one"): before},
-			charts: charts{renderings: map[string]release.Rendering{"one": random}}, facts: deploy.Facts{Remark: true},
+			charts: charts{renderings: map[string]release.Rendering{"one": random}}, facts: deploy.Facts{Relabel: true},
 			check: func(t *testing.T, plan deploy.Plan) {
 				t.Helper()
 				if diff := cmp.Diff(map[deploy.Key]map[string]string{key("a", "one"): before.Objects}, plan.Objects); diff != "" {

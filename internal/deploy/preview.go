@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// previewPatience is how long a plan waits for clusters to tell what is in the way. A
+	// previewTimeout is how long a plan waits for clusters to tell what is in the way. A
 	// plan is right without the answer; it only warns less.
-	previewPatience = 3 * time.Second
-	// comparePatience is how long it waits for one cluster to tell what it has.
-	comparePatience = 10 * time.Second
+	previewTimeout = 3 * time.Second
+	// compareTimeout is how long it waits for one cluster to tell what it has.
+	compareTimeout = 10 * time.Second
 )
 
 // PreviewedCluster reads what the reports about a plan need of one cluster.
@@ -35,8 +35,8 @@ type ObjectReader interface {
 	// Deployed reads what releases are made of from their records, in their order. Its
 	// error means that none was read.
 	Deployed(ctx context.Context, releases []release.Observed) ([]release.Deployed, error)
-	// Occupied finds objects that others have and that releases are to have.
-	Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error)
+	// ExistingObjects finds objects that others have and that releases are to have.
+	ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error)
 	// Definitions compares the custom resource definitions below crds/ of a chart with
 	// those of the cluster.
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
@@ -47,9 +47,9 @@ type ObjectReader interface {
 type Preview struct {
 	// Connect finds a cluster by its name. It dials nothing.
 	Connect func(cluster string) (PreviewedCluster, error)
-	// Askable reports whether a cluster can be expected to answer.
-	Askable func(cluster string) bool
-	Engine  *Engine
+	// Connectable reports whether a cluster can be expected to answer.
+	Connectable func(cluster string) bool
+	Engine      *Engine
 	// Snapshots are shared by all plans of a process.
 	Snapshots   *SnapshotCache
 	Parallelism int
@@ -61,9 +61,9 @@ type Preview struct {
 	KnowsInstance func(instance string) bool
 }
 
-// asks reports whether a plan looks at the cluster of a deployment that changes.
-func (p *Preview) asks(d target.Deployment) bool {
-	return !d.Paused && !p.OwnerUnknown && p.Askable(d.Cluster)
+// readsClusterOf reports whether a plan looks at the cluster of a deployment that changes.
+func (p *Preview) readsClusterOf(d target.Deployment) bool {
+	return !d.Paused && !p.OwnerUnknown && p.Connectable(d.Cluster)
 }
 
 // Snapshot lists the releases of a cluster. All plans of a process share the answer.
@@ -72,7 +72,7 @@ func (p *Preview) Snapshot(ctx context.Context, name string) (PreviewedCluster, 
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	snapshot, err := p.Snapshots.Get(ctx, name, func(ctx context.Context) (release.Snapshot, error) { return LookAhead(ctx, cluster) })
+	snapshot, err := p.Snapshots.Get(ctx, name, func(ctx context.Context) (release.Snapshot, error) { return PrefetchSnapshot(ctx, cluster) })
 	return cluster, snapshot, err
 }
 
@@ -81,11 +81,11 @@ func (p *Preview) Snapshot(ctx context.Context, name string) (PreviewedCluster, 
 func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior map[Key]Record) (wait func()) {
 	clusters := map[string]bool{}
 	for _, d := range write {
-		if isNew(d, prior[KeyOf(d)]) && p.asks(d) {
+		if isNew(d, prior[KeyOf(d)]) && p.readsClusterOf(d) {
 			clusters[d.Cluster] = true
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	var reading sync.WaitGroup
 	slots := semaphore.NewWeighted(int64(max(1, p.Parallelism)))
 	for cluster := range clusters {
@@ -103,8 +103,8 @@ func (p *Preview) Prefetch(ctx context.Context, write []target.Deployment, prior
 	}
 }
 
-// onEach calls do for each cluster, several at once. A panic ends the work on one cluster.
-func onEach[T any](p *Preview, of map[string]T, do func(cluster string, of T), broken func(cluster string, of T, err error)) {
+// forEachCluster calls do for each cluster, several at once. A panic ends the work on one cluster.
+func forEachCluster[T any](p *Preview, of map[string]T, do func(cluster string, of T), broken func(cluster string, of T, err error)) {
 	var reading errgroup.Group
 	reading.SetLimit(max(1, p.Parallelism))
 	for cluster, each := range of {
@@ -130,14 +130,14 @@ func isNew(d target.Deployment, prior Record) bool {
 // target that a plan creates has no id yet. A release of its owner and name is its own if
 // this process has had the id of that release in a state: then the target is replaced, and
 // the create takes what the delete leaves.
-func (p *Preview) ownMark(holder Holder, key Key, digest string, known release.Known, observed *release.Observed) release.Mark {
-	if observed != nil && p.isReplaced(holder, known, *observed) {
+func (p *Preview) ownMark(identity TargetIdentity, key Key, digest string, known release.Known, observed *release.Observed) release.Mark {
+	if observed != nil && p.isReplaced(identity, known, *observed) {
 		known.Instance = observed.Mark.Instance
 	}
-	return holder.Mark(key.Bundle, digest, known)
+	return identity.Mark(key.Bundle, digest, known)
 }
 
 // isReplaced reports whether a release is of the target that the plan replaces.
-func (p *Preview) isReplaced(holder Holder, known release.Known, observed release.Observed) bool {
-	return holder.Instance == "" && p.KnowsInstance(observed.Mark.Instance) && holder.ownership(observed, known) == release.SameName
+func (p *Preview) isReplaced(identity TargetIdentity, known release.Known, observed release.Observed) bool {
+	return identity.Instance == "" && p.KnowsInstance(observed.Mark.Instance) && identity.ownership(observed, known) == release.SameName
 }

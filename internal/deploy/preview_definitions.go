@@ -33,14 +33,14 @@ type definitionPreview struct {
 func (p *Preview) Definitions(ctx context.Context, plan *Plan) DefinitionReport {
 	wanted := map[string]target.Deployment{}
 	for _, d := range plan.Write {
-		if len(plan.Renderings[KeyOf(d)].CRDs) > 0 && d.HelmOptions().CRDs != fleetyaml.CRDsSkip && p.asks(d) {
+		if len(plan.Renderings[KeyOf(d)].CRDs) > 0 && d.HelmOptions().CRDs != fleetyaml.CRDsSkip && p.readsClusterOf(d) {
 			wanted[d.Key()] = d
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, comparePatience)
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	c := &definitionPreview{Preview: p, plan: plan}
-	onEach(p, wanted, func(_ string, d target.Deployment) { c.compare(ctx, d) },
+	forEachCluster(p, wanted, func(_ string, d target.Deployment) { c.compare(ctx, d) },
 		func(_ string, d target.Deployment, err error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -24,9 +24,9 @@ type DiffReport struct {
 // diffPreview collects a DiffReport.
 type diffPreview struct {
 	*Preview
-	holder Holder
-	prior  map[Key]Record
-	take   bool
+	identity TargetIdentity
+	prior    map[Key]Record
+	take     bool
 
 	mu     sync.Mutex
 	report DiffReport
@@ -44,19 +44,19 @@ type comparedChange struct {
 // Diff compares what changes with what is deployed, by the release records of the clusters.
 // take says that take_ownership is set. Each cluster that something changes on is asked once
 // for the list of its releases, and for those records.
-func (p *Preview) Diff(ctx context.Context, holder Holder, take bool, plan *Plan) DiffReport {
+func (p *Preview) Diff(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) DiffReport {
 	byCluster := map[string][]comparedChange{}
 	for i, d := range plan.Write {
 		key := KeyOf(d)
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], comparedChange{
-			key: key, wanted: &plan.Write[i], rendering: plan.Renderings[key], moves: moveRemarks(key, plan.Moves),
+			key: key, wanted: &plan.Write[i], rendering: plan.Renderings[key], moves: moveNotes(key, plan.Moves),
 		})
 	}
 	for _, key := range plan.Remove {
-		byCluster[key.Cluster] = append(byCluster[key.Cluster], comparedChange{key: key, moves: moveRemarks(key, plan.Moves)})
+		byCluster[key.Cluster] = append(byCluster[key.Cluster], comparedChange{key: key, moves: moveNotes(key, plan.Moves)})
 	}
-	c := &diffPreview{Preview: p, holder: holder, prior: plan.prior, take: take}
-	onEach(p, byCluster, func(cluster string, changes []comparedChange) { c.onCluster(ctx, cluster, changes) },
+	c := &diffPreview{Preview: p, identity: identity, prior: plan.prior, take: take}
+	forEachCluster(p, byCluster, func(cluster string, changes []comparedChange) { c.onCluster(ctx, cluster, changes) },
 		func(_ string, changes []comparedChange, err error) {
 			for _, change := range changes {
 				c.notCompared(change, status.ShortCause(err))
@@ -72,7 +72,7 @@ func RemovalPlan(prior map[Key]Record) *Plan {
 
 // onCluster compares the deployments of one cluster.
 func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comparedChange) {
-	ctx, cancel := context.WithTimeout(ctx, comparePatience)
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	cluster, snapshot, err := c.Snapshot(ctx, name)
 	if err != nil && ctx.Err() != nil {
@@ -128,7 +128,7 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 		places = append(places, [2]string{change.wanted.Namespace, change.wanted.Release})
 	}
 	for _, at := range places {
-		if observed := snapshot.Find(at[0], at[1]); release.IsThere(observed) {
+		if observed := snapshot.Find(at[0], at[1]); release.Exists(observed) {
 			return observed
 		}
 	}
@@ -139,11 +139,11 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 func (c *diffPreview) withoutRelease(change comparedChange) {
 	switch {
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"it no longer exists on the cluster"}}, nil, nil)
+		c.add(change, diff.Preview{Kind: diff.Removed, Notes: []string{"it no longer exists on the cluster"}}, nil, nil)
 	case change.isNotRendered():
 		c.notCompared(change, change.rendering.Irreproducible)
 	default:
-		c.add(change, diff.Preview{Fate: diff.Comes, Remarks: change.remarks()}, nil, change.rendering.Documents)
+		c.add(change, diff.Preview{Kind: diff.Added, Notes: change.notes()}, nil, change.rendering.Documents)
 	}
 }
 
@@ -156,16 +156,16 @@ func (c *diffPreview) withoutCluster(change comparedChange, err error) {
 	case change.wanted != nil && !had && !change.isNotRendered():
 		c.withoutRelease(change)
 	case change.wanted == nil && len(prior.Objects) > 0:
-		c.addAlterations(change, diff.Preview{Fate: diff.Goes, Remarks: []string{"as recorded in the state: " + cause}}, removedObjects(prior.Objects))
+		c.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + cause}}, removedObjects(prior.Objects))
 	default:
 		c.notCompared(change, cause)
 	}
 }
 
-func removedObjects(objects map[string]string) []diff.Alteration {
-	var alterations []diff.Alteration
+func removedObjects(objects map[string]string) []diff.ObjectChange {
+	var alterations []diff.ObjectChange
 	for _, key := range slices.Sorted(maps.Keys(objects)) {
-		alterations = append(alterations, diff.Alteration{Key: key, Before: key})
+		alterations = append(alterations, diff.ObjectChange{Key: key, Before: key})
 	}
 	return alterations
 }
@@ -176,29 +176,29 @@ func (c *diffPreview) compare(change comparedChange, observed release.Observed, 
 	case read.Err != nil:
 		c.notCompared(change, status.ShortCause(read.Err))
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Fate: diff.Goes, Remarks: c.removalRemarks(change, observed)}, read.Documents, nil)
+		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, observed)}, read.Documents, nil)
 	case change.isNotRendered():
 		c.notCompared(change, change.rendering.Irreproducible)
 	case c.isRefused(change, observed):
 		c.notCompared(change, "the release has another owner")
 	default:
-		preview := diff.Preview{Fate: diff.Changes, Remarks: change.remarks()}
-		addReservations(&preview, *change.wanted, observed, c.holder.ownership(observed, c.prior[change.key].Known))
+		preview := diff.Preview{Kind: diff.Modified, Notes: change.notes()}
+		addLimitations(&preview, *change.wanted, observed, c.identity.ownership(observed, c.prior[change.key].Known))
 		c.add(change, preview, read.Documents, change.rendering.Documents)
 	}
 }
 
-// removalRemarks say what becomes of a release beside its removal.
-func (c *diffPreview) removalRemarks(change comparedChange, observed release.Observed) []string {
+// removalNotes say what becomes of a release beside its removal.
+func (c *diffPreview) removalNotes(change comparedChange, observed release.Observed) []string {
 	known := c.prior[change.key].Known
-	own := c.holder.Mark(change.key.Bundle, known.Digest, known)
+	own := c.identity.Mark(change.key.Bundle, known.Digest, known)
 	if _, err := release.DecideRemoval(own, &observed, c.take); err != nil {
 		return []string{"it is not removed: " + err.Error()}
 	}
-	if c.holder.ownership(observed, known) != release.Self {
-		return []string{"it is not removed: " + cmp.Or(observed.Mark.Holder(), "another owner") + " has taken it over"}
+	if c.identity.ownership(observed, known) != release.Self {
+		return []string{"it is not removed: " + cmp.Or(observed.Mark.OwnerText(), "another owner") + " has taken it over"}
 	}
-	if known.Terms.KeepResources {
+	if known.UninstallPolicy.KeepResources {
 		return []string{"its objects stay on the cluster (keepResources)"}
 	}
 	return nil
@@ -206,37 +206,37 @@ func (c *diffPreview) removalRemarks(change comparedChange, observed release.Obs
 
 // isRefused reports whether an apply will not touch a release.
 func (c *diffPreview) isRefused(change comparedChange, observed release.Observed) bool {
-	own := c.ownMark(c.holder, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
+	own := c.ownMark(c.identity, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
 	_, err := release.Decide(factsOf(*change.wanted, c.prior), own, &observed, c.take)
 	return err != nil
 }
 
-// addReservations says what a comparison cannot show, or not in the usual way.
-func addReservations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, ownership release.Ownership) {
+// addLimitations says what a comparison cannot show, or not in the usual way.
+func addLimitations(preview *diff.Preview, wanted target.Deployment, observed release.Observed, ownership release.Ownership) {
 	if observed.Release != wanted.Release || observed.Namespace != wanted.Namespace {
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
+		preview.Notes = append(preview.Notes, fmt.Sprintf("it moves from release %s in namespace %s to release %s in namespace %s",
 			observed.Release, observed.Namespace, wanted.Release, wanted.Namespace))
 	}
 	if observed.Status != release.StatusDeployed {
-		preview.Remarks = append(preview.Remarks, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status))
+		preview.Notes = append(preview.Notes, fmt.Sprintf("compared with revision %d, which is %s", observed.Revision, observed.Status))
 	}
 	switch {
 	case !ownership.IsByTarget():
 		// What made it may have had values that nobody here knows.
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: another owner created the release")
-	case !observed.Mark.Terms.OwnValues:
+		preview.Notes = append(preview.Notes, "the content of its objects is not shown: another owner created the release")
+	case !observed.Mark.UninstallPolicy.OwnValues:
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: they were rendered with values from the cluster, write-only values or encrypted files")
+		preview.Notes = append(preview.Notes, "the content of its objects is not shown: they were rendered with values from the cluster, write-only values or encrypted files")
 	case wanted.Bundle.HasSecrets():
 		preview.Listed = true
-		preview.Remarks = append(preview.Remarks, "the content of its objects is not shown: files of the bundle are encrypted")
+		preview.Notes = append(preview.Notes, "the content of its objects is not shown: files of the bundle are encrypted")
 	}
 }
 
-// remarks say how far a rendering can be relied on.
-func (c comparedChange) remarks() []string {
+// notes say how far a rendering can be relied on.
+func (c comparedChange) notes() []string {
 	if c.wanted == nil || c.rendering.Irreproducible == "" {
 		return nil
 	}
@@ -255,12 +255,12 @@ func (c *diffPreview) add(change comparedChange, preview diff.Preview, before, a
 		c.notCompared(change, "its objects cannot be read")
 		return
 	}
-	c.addAlterations(change, preview, alterations)
+	c.addObjectChanges(change, preview, alterations)
 }
 
-func (c *diffPreview) addAlterations(change comparedChange, preview diff.Preview, alterations []diff.Alteration) {
-	preview.Cluster, preview.Bundle, preview.Alterations = change.key.Cluster, change.key.Bundle, alterations
-	preview.Remarks = append(preview.Remarks, change.moves...)
+func (c *diffPreview) addObjectChanges(change comparedChange, preview diff.Preview, alterations []diff.ObjectChange) {
+	preview.Cluster, preview.Bundle, preview.Objects = change.key.Cluster, change.key.Bundle, alterations
+	preview.Notes = append(preview.Notes, change.moves...)
 	diff := preview.Diff()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,8 +273,8 @@ func (c *diffPreview) notCompared(change comparedChange, cause string) {
 	c.report.NotCompared.Add(cause, change.key.String())
 }
 
-// moveRemarks say of a deployment which of its objects come from another bundle or go to one.
-func moveRemarks(key Key, moves map[string]release.Moves) []string {
+// moveNotes say of a deployment which of its objects come from another bundle or go to one.
+func moveNotes(key Key, moves map[string]release.Moves) []string {
 	var remarks []string
 	leaving := moves[key.Cluster].Leaving
 	for _, object := range slices.Sorted(maps.Keys(leaving[key.Bundle])) {

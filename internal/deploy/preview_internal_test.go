@@ -72,8 +72,8 @@ func TestOwnershipOfAReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &Preview{KnowsInstance: func(instance string) bool { return instance == "former" }}
-			holder := Holder{Owner: owner, Target: "all", Instance: test.instance}
-			own := p.ownMark(holder, Key{Cluster: "c", Bundle: "web"}, "v1-a", release.Known{}, &test.observed)
+			identity := TargetIdentity{Owner: owner, Target: "all", Instance: test.instance}
+			own := p.ownMark(identity, Key{Cluster: "c", Bundle: "web"}, "v1-a", release.Known{}, &test.observed)
 			if got := own.Ownership(test.observed); got != test.want {
 				t.Errorf("ownership = %d, want %d", got, test.want)
 			}

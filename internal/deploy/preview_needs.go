@@ -15,7 +15,7 @@ import (
 // deployments to be written, with the keys of those deployments, sorted. A refresh has looked
 // at most of them; known is what it found. The others are looked at now.
 func (p *Preview) MissingValues(ctx context.Context, plan *Plan, known map[string]Versions) map[string][]string {
-	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	found := p.Engine.Versions(ctx, p.unseenValues(plan.Write, known)) // Without any nobody is asked.
 	missing := map[string][]string{}
@@ -42,7 +42,7 @@ func (p *Preview) unseenValues(write []target.Deployment, known map[string]Versi
 	for _, d := range write {
 		for _, reference := range d.References() {
 			_, ok := known[d.Cluster][reference]
-			if !ok && p.asks(d) && !slices.Contains(unseen[d.Cluster], reference) {
+			if !ok && p.readsClusterOf(d) && !slices.Contains(unseen[d.Cluster], reference) {
 				unseen[d.Cluster] = append(unseen[d.Cluster], reference)
 			}
 		}
@@ -54,12 +54,12 @@ func (p *Preview) unseenValues(write []target.Deployment, known map[string]Versi
 // target does not deploy and which are not there. mayDeploy reports whether another target
 // of the plan deploys a bundle. Only a cluster that answers can be found to lack something.
 func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles []*bundle.Bundle, mayDeploy func(Key) bool) []Failure {
-	missing, clusters := map[Key][]rollout.Outside{}, map[string]bool{}
+	missing, clusters := map[Key][]rollout.ExternalDependency{}, map[string]bool{}
 	for key, external := range plan.External {
 		for _, needed := range external {
 			if !mayDeploy(Key{Cluster: key.Cluster, Bundle: needed.Bundle}) {
 				missing[key] = append(missing[key], needed)
-				clusters[key.Cluster] = p.Askable(key.Cluster)
+				clusters[key.Cluster] = p.Connectable(key.Cluster)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles [
 	if len(clusters) == 0 || p.OwnerUnknown {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	snapshots := p.Engine.Snapshots(ctx, slices.Collect(maps.Keys(clusters)))
 	var failures []Failure
@@ -76,7 +76,7 @@ func (p *Preview) MissingDependencies(ctx context.Context, plan *Plan, bundles [
 		for _, needed := range missing[KeyOf(d)] {
 			leaves := slices.Contains(plan.Remove, Key{Cluster: d.Cluster, Bundle: needed.Bundle})
 			if answered && (leaves || len(snapshot.Of(p.Owner, needed.Bundle)) == 0) {
-				err := &rollout.MissingDependencyError{Bundle: needed.Bundle, Meant: rollout.Nearest(needed.Bundle, bundles)}
+				err := &rollout.MissingDependencyError{Bundle: needed.Bundle, Suggestion: rollout.Nearest(needed.Bundle, bundles)}
 				failures = append(failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			}
 		}

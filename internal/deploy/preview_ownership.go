@@ -25,9 +25,9 @@ type OwnershipReport struct {
 // ownershipPreview collects an OwnershipReport.
 type ownershipPreview struct {
 	*Preview
-	holder Holder
-	take   bool
-	plan   *Plan
+	identity TargetIdentity
+	take     bool
+	plan     *Plan
 
 	mu     sync.Mutex
 	report OwnershipReport
@@ -43,20 +43,20 @@ func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
 // says that take_ownership is set. Only clusters that get something new are asked, with one
 // list of their releases for all targets of the plan, and one of each kind that is to be
 // added.
-func (p *Preview) Ownership(ctx context.Context, holder Holder, take bool, plan *Plan) OwnershipReport {
+func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) OwnershipReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
-		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.asks(d) {
+		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}
 	}
 	if len(byCluster) == 0 {
 		return OwnershipReport{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
-	found := &ownershipPreview{Preview: p, holder: holder, take: take, plan: plan}
-	onEach(p, byCluster, func(cluster string, deployments []target.Deployment) { found.onCluster(ctx, cluster, deployments) }, nil)
+	found := &ownershipPreview{Preview: p, identity: identity, take: take, plan: plan}
+	forEachCluster(p, byCluster, func(cluster string, deployments []target.Deployment) { found.onCluster(ctx, cluster, deployments) }, nil)
 	for _, lines := range []*[]string{
 		&found.report.Taken, &found.report.Adopted, &found.report.Refused, &found.report.Existing, &found.report.Moved, &found.report.Agents,
 	} {
@@ -87,10 +87,10 @@ func (o *ownershipPreview) onCluster(ctx context.Context, name string, deploymen
 		return
 	}
 	wanted, byRelease, fromFleet := o.releases(ctx, cluster, snapshot, deployments)
-	if o.holder.Instance == "" && !o.take {
+	if o.identity.Instance == "" && !o.take {
 		o.existing(name, snapshot)
 	}
-	occupied, err := cluster.Occupied(ctx, wanted)
+	occupied, err := cluster.ExistingObjects(ctx, wanted)
 	if err != nil {
 		return
 	}
@@ -114,8 +114,8 @@ func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, s
 		key := KeyOf(d)
 		prior := o.plan.prior[key]
 		observed := snapshot.Find(d.Namespace, d.Release)
-		own := o.ownMark(o.holder, key, d.Digest, prior.Known, observed)
-		if release.IsThere(observed) {
+		own := o.ownMark(o.identity, key, d.Digest, prior.Known, observed)
+		if release.Exists(observed) {
 			isFleets := o.release(ctx, cluster, d, own, *observed)
 			fromFleet = fromFleet || isFleets
 			if own.Ownership(*observed) != release.Self {
@@ -136,7 +136,7 @@ func (o *ownershipPreview) releases(ctx context.Context, cluster RecordReader, s
 
 // object notes an object that somebody else has. One that moves from another bundle is
 // reported as that.
-func (o *ownershipPreview) object(d target.Deployment, occupied release.Occupied) {
+func (o *ownershipPreview) object(d target.Deployment, occupied release.ExistingObject) {
 	if slices.Contains(o.plan.Moves[d.Cluster].Arriving[d.Bundle.Name][occupied.Object.Key()], occupied.Release) {
 		return
 	}
@@ -144,13 +144,13 @@ func (o *ownershipPreview) object(d target.Deployment, occupied release.Occupied
 	if o.take || (d.Options.Helm != nil && d.Options.Helm.TakeOwnership) {
 		lines = &o.report.Taken
 	}
-	o.add(lines, "%s: %s, of %s", d.Key(), occupied.Object.Key(), occupied.Holder)
+	o.add(lines, "%s: %s, of %s", d.Key(), occupied.Object.Key(), occupied.Owner)
 }
 
 // existing notes releases with the owner and the name of a target that is to be created.
 func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
-	for _, observed := range o.holder.existing(snapshot) {
-		if !o.isReplaced(o.holder, release.Known{}, observed) {
+	for _, observed := range o.identity.existing(snapshot) {
+		if !o.isReplaced(o.identity, release.Known{}, observed) {
 			o.add(&o.report.Existing, "%s: release %s in namespace %s", cluster, observed.Release, observed.Namespace)
 		}
 	}
@@ -160,36 +160,36 @@ func (o *ownershipPreview) existing(cluster string, snapshot release.Snapshot) {
 func (o *ownershipPreview) release(ctx context.Context, cluster RecordReader, d target.Deployment, own release.Mark, observed release.Observed) (fromFleet bool) {
 	key, facts := KeyOf(d), factsOf(d, o.plan.prior)
 	action, err := release.Decide(facts, own, &observed, o.take)
-	holder := observed.Mark.Holder()
+	identity := observed.Mark.OwnerText()
 	switch own.Ownership(observed) {
 	case release.Self:
 		return false
 	case release.SameKey:
-		o.add(&o.report.Adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+		o.add(&o.report.Adopted, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, identity)
 		return false
 	case release.OtherTarget:
 		if !o.take {
-			o.add(&o.report.Moved, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, holder)
+			o.add(&o.report.Moved, "%s: release %s in namespace %s, of %s", key, observed.Release, observed.Namespace, identity)
 			return false
 		}
 	case release.SameName:
 		if !o.take && own.Instance == "" {
 			return false // See existing.
 		}
-		holder = "another " + holder + ", which is not in this state"
+		identity = "another " + identity + ", which is not in this state"
 	case release.Unmarked, release.OtherTool:
 		maker, failed := cluster.Maker(ctx, observed)
 		if failed != nil {
 			maker.Name = "an unknown owner"
 		}
-		holder, fromFleet = maker.Name, maker.Fleet
+		identity, fromFleet = maker.Name, maker.Fleet
 	case release.OtherOwner:
 	}
 	lines, becomes := &o.report.Taken, ", "+outcomeOf(action)
 	if err != nil {
 		lines, becomes = &o.report.Refused, ""
 	}
-	o.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, holder, becomes)
+	o.add(lines, "%s: release %s in namespace %s, revision %d, of %s%s", key, observed.Release, observed.Namespace, observed.Revision, identity, becomes)
 	return fromFleet
 }
 

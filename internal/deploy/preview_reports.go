@@ -8,7 +8,7 @@ import (
 
 // PreviewRequest says what is to be reported about a plan.
 type PreviewRequest struct {
-	Holder         Holder
+	Identity       TargetIdentity
 	TakesOwnership bool
 	Bundles        []*bundle.Bundle
 	// MayDeploy reports whether another target of this process deploys something.
@@ -36,14 +36,14 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	if !of.IsRepeated {
 		found.MissingDependencies = p.MissingDependencies(ctx, plan, of.Bundles, of.MayDeploy)
 	}
-	found.Ownership = p.Ownership(ctx, of.Holder, of.TakesOwnership, plan)
+	found.Ownership = p.Ownership(ctx, of.Identity, of.TakesOwnership, plan)
 	if of.IsRepeated {
 		return found
 	}
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.Definitions = p.Definitions(ctx, plan)
 	if of.ShowsDiff {
-		found.Diff = p.Diff(ctx, of.Holder, of.TakesOwnership, plan)
+		found.Diff = p.Diff(ctx, of.Identity, of.TakesOwnership, plan)
 	}
 	return found
 }

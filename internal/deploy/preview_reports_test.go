@@ -18,8 +18,8 @@ func TestPreviewReports(t *testing.T) {
 	t.Parallel()
 	nobody := func(string) (Cluster, error) { return nil, errors.New("nobody is asked") }
 	preview := &Preview{
-		Connect: func(string) (PreviewedCluster, error) { return nil, errors.New("nobody is asked") },
-		Askable: func(string) bool { return false }, Engine: New(nobody, 1), Snapshots: &SnapshotCache{}, Parallelism: 1,
+		Connect:     func(string) (PreviewedCluster, error) { return nil, errors.New("nobody is asked") },
+		Connectable: func(string) bool { return false }, Engine: New(nobody, 1), Snapshots: &SnapshotCache{}, Parallelism: 1,
 		KnowsInstance: func(string) bool { return true },
 	}
 	d := target.Deployment{

@@ -12,14 +12,14 @@ import (
 // watch waits until a deployment is ready that is on the cluster and as it should be,
 // because another one depends on it.
 func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.State {
-	if r.seen.err != nil {
+	if r.snapshot.err != nil {
 		return status.WaitApplied
 	}
-	observation := status.Observation{Release: r.seen.snapshot.Find(d.Namespace, d.Release)}
+	observation := status.Observation{Release: r.snapshot.snapshot.Find(d.Namespace, d.Release)}
 	if observation.Release != nil {
 		observation.Ownership = r.known().ownership(*observation.Release)
 	}
-	state, _, err := stateWhenReady(ctx, r.seen.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
+	state, _, err := stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
 	if err != nil {
 		return status.NotReady // Nobody has seen that it is ready.
 	}
@@ -29,16 +29,16 @@ func (r *clusterRun) watch(ctx context.Context, d target.Deployment) status.Stat
 // follow waits until a deployment is ready that was written without waiting, because
 // others wait for it.
 func (r *clusterRun) follow(ctx context.Context, d target.Deployment, record Record) status.State {
-	observed, err := r.seen.cluster.Release(ctx, record.Namespace, record.Release)
-	if err != nil || !release.IsThere(observed) {
+	observed, err := r.snapshot.cluster.Release(ctx, record.Namespace, record.Release)
+	if err != nil || !release.Exists(observed) {
 		return record.State
 	}
 	observation := status.Observation{Release: observed, Ownership: r.request.ownership(*observed, record.Known)}
-	record.State, record.Message, err = stateWhenReady(ctx, r.seen.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
+	record.State, record.Message, err = stateWhenReady(ctx, r.snapshot.cluster, observation, release.RulesOf(d.Options), r.request.Settings.timeout(d))
 	if err != nil {
 		record.State, record.Message = status.NotReady, status.Message(err.Error())
 	}
-	r.results.succeeded(KeyOf(d), record)
+	r.results.addSucceeded(KeyOf(d), record)
 	return record.State
 }
 

@@ -161,8 +161,8 @@ func (r *Registry) MayDeploy(name string, key Key) bool {
 	return false
 }
 
-// Saw notes the id of a target that a state has.
-func (r *Registry) Saw(instance string) {
+// RecordInstance notes the id of a target that a state has.
+func (r *Registry) RecordInstance(instance string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.instances == nil {
@@ -171,8 +171,8 @@ func (r *Registry) Saw(instance string) {
 	r.instances[instance] = true
 }
 
-// Knows reports whether a state of this process has had the id of a target.
-func (r *Registry) Knows(instance string) bool {
+// KnowsInstance reports whether a state of this process has had the id of a target.
+func (r *Registry) KnowsInstance(instance string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.instances[instance]
@@ -192,8 +192,8 @@ func (r *Registry) Identify(uids map[string]string) {
 	}
 }
 
-// Leave notes what a deleted target leaves to the one that is created with a name.
-func (r *Registry) Leave(name string, left Predecessor) {
+// LeavePredecessor notes what a deleted target leaves to the one that is created with a name.
+func (r *Registry) LeavePredecessor(name string, left Predecessor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left == nil {
@@ -202,8 +202,8 @@ func (r *Registry) Leave(name string, left Predecessor) {
 	r.left[name] = left
 }
 
-// Take returns what was left to the target of a name, once.
-func (r *Registry) Take(name string) Predecessor {
+// TakePredecessor returns what was left to the target of a name, once.
+func (r *Registry) TakePredecessor(name string) Predecessor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := r.left[name]

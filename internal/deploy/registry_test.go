@@ -96,13 +96,13 @@ func TestRegistryDrops(t *testing.T) {
 func TestRegistryHandsOver(t *testing.T) {
 	t.Parallel()
 	var known deploy.Registry
-	known.Leave("all", deploy.Predecessor{Instance: "x"})
+	known.LeavePredecessor("all", deploy.Predecessor{Instance: "x"})
 	for i, want := range []string{"x", ""} {
-		if got := known.Take("all").Instance; got != want {
+		if got := known.TakePredecessor("all").Instance; got != want {
 			t.Errorf("take %d: %q, want %q", i+1, got, want)
 		}
 	}
-	if got := known.Take("other").Instance; got != "" {
+	if got := known.TakePredecessor("other").Instance; got != "" {
 		t.Errorf("another target takes %q", got)
 	}
 }

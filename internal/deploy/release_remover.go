@@ -10,12 +10,12 @@ import (
 // releaseRemover removes releases from one cluster.
 type releaseRemover struct {
 	known   knownOfCluster
-	seen    sight
+	seen    clusterSnapshot
 	results *results
 }
 
 func (r *clusterRun) remover() releaseRemover {
-	return releaseRemover{known: r.known(), seen: r.seen, results: r.results}
+	return releaseRemover{known: r.known(), seen: r.snapshot, results: r.results}
 }
 
 // remove removes a release that state knows, without the objects to spare, and
@@ -42,19 +42,19 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 		}
 	}
 	if action != release.Uninstall {
-		r.results.leftTo(key, observed)
+		r.results.addLeftTo(key, observed)
 		return false, nil // Nothing of ours is there.
 	}
 	known = r.known.request.completed(known, *observed, r.seen.snapshot.UID)
 	removal := release.Removal{
 		Mark: mark, TakeOwnership: take, Timeout: r.known.request.Settings.Timeout,
-		Known: known, Spare: map[string]bool{}, NamespaceUsedBy: r.known.deployedTo(known.Namespace, key),
+		Known: known, KeepObjects: map[string]bool{}, NamespaceUsedBy: r.known.deployedTo(known.Namespace, key),
 	}
 	for object := range spare {
-		removal.Spare[object] = true
+		removal.KeepObjects[object] = true
 	}
 	removed, err := r.seen.cluster.Uninstall(ctx, *observed, removal)
-	r.results.left(key, removed)
+	r.results.addLeftBehind(key, removed)
 	return true, err
 }
 

@@ -85,7 +85,7 @@ func ParseRemovalLimit(text string, of int) (int, error) {
 func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
 	forgotten := map[string]bool{}
 	o.Failures = slices.DeleteFunc(o.Failures, func(failure Failure) bool {
-		if isConfigured(failure.Cluster) || !isOutOfReach(failure.Err) {
+		if isConfigured(failure.Cluster) || !isUnreachable(failure.Err) {
 			return false
 		}
 		forgotten[failure.Cluster] = true
@@ -95,8 +95,8 @@ func (o *Outcome) Forget(isConfigured func(cluster string) bool) []string {
 	return slices.Sorted(maps.Keys(forgotten))
 }
 
-// isOutOfReach reports whether a cluster could not be asked at all.
-func isOutOfReach(err error) bool {
+// isUnreachable reports whether a cluster could not be asked at all.
+func isUnreachable(err error) bool {
 	var (
 		unreachable *status.UnreachableError
 		denied      *status.DeniedError

@@ -60,7 +60,7 @@ func reportOf(record Record, finding release.Finding) Report {
 		}
 	}
 	for _, object := range finding.NotOwned {
-		report.NotOwned = append(report.NotOwned, object.Object+": "+object.Holder)
+		report.NotOwned = append(report.NotOwned, object.Object+": "+object.Owner)
 	}
 	for _, object := range finding.NotReady {
 		report.NotReady = append(report.NotReady, object.Object+": "+object.Reason)

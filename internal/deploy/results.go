@@ -18,24 +18,24 @@ type results struct {
 	failures []Failure
 	versions map[string]Versions
 	notices  []Notice
-	written  map[string]map[Key]sighted // by cluster
+	written  map[string]map[Key]pendingInspection // by cluster
 }
 
-// wrote notes a release whose objects are to be looked at.
-func (r *results) wrote(key Key, seen sighted) {
+// addWritten notes a release whose objects are to be looked at.
+func (r *results) addWritten(key Key, seen pendingInspection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.written == nil {
-		r.written = map[string]map[Key]sighted{}
+		r.written = map[string]map[Key]pendingInspection{}
 	}
 	if r.written[key.Cluster] == nil {
-		r.written[key.Cluster] = map[Key]sighted{}
+		r.written[key.Cluster] = map[Key]pendingInspection{}
 	}
 	r.written[key.Cluster][key] = seen
 }
 
-// sighted are the releases that were written on a cluster.
-func (r *results) sighted(cluster string) map[Key]sighted {
+// pendingInspections are the releases that were written on a cluster.
+func (r *results) pendingInspections(cluster string) map[Key]pendingInspection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.written[cluster])
@@ -54,8 +54,8 @@ func (r *results) outcome() Outcome {
 	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
 }
 
-// found notes the versions of objects on a cluster.
-func (r *results) found(cluster string, versions Versions) {
+// addVersions notes the versions of objects on a cluster.
+func (r *results) addVersions(cluster string, versions Versions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.versions == nil {
@@ -67,20 +67,20 @@ func (r *results) found(cluster string, versions Versions) {
 	maps.Copy(r.versions[cluster], versions)
 }
 
-// left notes what a removal has left behind on purpose.
-func (r *results) left(key Key, removed release.Removed) {
+// addLeftBehind notes what a removal has left behind on purpose.
+func (r *results) addLeftBehind(key Key, removed release.Removed) {
 	if len(removed.Kept)+len(removed.InNamespace)+len(removed.NotOwned) > 0 || removed.Untrusted {
 		r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, Removed: removed})
 	}
 }
 
-// leftTo notes that another target or somebody else has a release now, if it is there.
-func (r *results) leftTo(key Key, observed *release.Observed) {
-	if !release.IsThere(observed) {
+// addLeftTo notes that another target or somebody else has a release now, if it is there.
+func (r *results) addLeftTo(key Key, observed *release.Observed) {
+	if !release.Exists(observed) {
 		return
 	}
-	holder := cmp.Or(observed.Mark.Holder(), "another owner (its record has no mark of this provider)")
-	r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: holder})
+	identity := cmp.Or(observed.Mark.OwnerText(), "another owner (its record has no mark of this provider)")
+	r.notice(Notice{Cluster: key.Cluster, Bundle: key.Bundle, LeftTo: identity})
 }
 
 func (r *results) notice(notice Notice) {
@@ -89,9 +89,9 @@ func (r *results) notice(notice Notice) {
 	r.notices = append(r.notices, notice)
 }
 
-// yielded notes objects of a deployment that was written which wait to be taken over. What
+// addYielded notes objects of a deployment that was written which wait to be taken over. What
 // failed has them still, as far as the state knows.
-func (r *results) yielded(key Key, left map[string]string) {
+func (r *results) addYielded(key Key, left map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record, known := r.records[key]
@@ -102,32 +102,32 @@ func (r *results) yielded(key Key, left map[string]string) {
 	r.records[key] = record
 }
 
-func (r *results) succeeded(key Key, record Record) {
+func (r *results) addSucceeded(key Key, record Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records[key] = record
 }
 
-// untouched notes a failure that came before anything was written: what was
+// addUntouched notes a failure that came before anything was written: what was
 // true before still is.
-func (r *results) untouched(key Key, doing string, err error) {
+func (r *results) addUntouched(key Key, doing string, err error) {
 	prior, ok := r.prior[key]
 	if !ok {
-		r.failed(key, doing, err, nil)
+		r.addFailed(key, doing, err, nil)
 		return
 	}
-	r.failed(key, doing, err, &prior)
+	r.addFailed(key, doing, err, &prior)
 }
 
-// allUntouched notes one failure for deployments of which nothing was written.
-func (r *results) allUntouched(keys []Key, doing string, err error) {
+// addAllUntouched notes one failure for deployments of which nothing was written.
+func (r *results) addAllUntouched(keys []Key, doing string, err error) {
 	for _, key := range keys {
-		r.untouched(key, doing, err)
+		r.addUntouched(key, doing, err)
 	}
 }
 
-// held notes a deployment that was not begun. What is known of it is as good as before.
-func (r *results) held(key Key, doing string, err error) {
+// addHeld notes a deployment that was not begun. What is known of it is as good as before.
+func (r *results) addHeld(key Key, doing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
@@ -136,8 +136,8 @@ func (r *results) held(key Key, doing string, err error) {
 	}
 }
 
-// failed notes a failure and what is there now, nil for nothing.
-func (r *results) failed(key Key, doing string, err error, left *Record) {
+// addFailed notes a failure and what is there now, nil for nothing.
+func (r *results) addFailed(key Key, doing string, err error, left *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})

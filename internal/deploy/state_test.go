@@ -45,8 +45,8 @@ func TestOneStateWhoeverAsks(t *testing.T) {
 			clusters["c1"].put(there)
 			clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finds }
 
-			resource := clusters.engine().Observe(t.Context(), holder(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
-			dataSource := clusters.engine().Survey(t.Context(), owner, []target.Deployment{web})
+			resource := clusters.engine().Observe(t.Context(), identity(), deploy.DriftLive, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
+			dataSource := clusters.engine().Status(t.Context(), owner, []target.Deployment{web})
 
 			ofResource, ofDataSource := resource.Records[key("c1", "web")], dataSource.Records[key("c1", "web")]
 			if ofResource.State != test.want || ofDataSource.State != test.want {
@@ -84,7 +84,7 @@ func TestStateOfAKeptDependency(t *testing.T) {
 			clusters["a"].put(there)
 			asked := request(nil)
 			asked.Write = []target.Deployment{after(deployment("a", "web", "v1-a"), "db")}
-			asked.Beside = []rollout.Step{kept(db, status.NotReady)}
+			asked.Unchanged = []rollout.Step{kept(db, status.NotReady)}
 
 			outcome := clusters.engine().Apply(t.Context(), asked)
 

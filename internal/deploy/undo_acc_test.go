@@ -65,7 +65,7 @@ func TestAccRejectedInstallRemovesOnlyWhatItMade(t *testing.T) {
 				d.Bundle = &bundle.Bundle{Name: "web", Content: digest, Files: []bundle.File{{Name: "a.yaml", Content: []byte(files)}}}
 				return d
 			}
-			engine := deploy.New(genuineClusters(env), 4)
+			engine := deploy.New(realClusters(env), 4)
 			var prior map[deploy.Key]deploy.Record
 			if test.before != "" {
 				first := request(nil)

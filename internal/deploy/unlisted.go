@@ -9,8 +9,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// recordsAtOnce is how many records of one cluster are asked for by name at once.
-const recordsAtOnce = 8
+// maxRecordReads is how many records of one cluster are asked for by name at once.
+const maxRecordReads = 8
 
 // confirmGone returns nil if a release is gone that state knows and that a list of the
 // cluster lacks. A list can be empty for other reasons than that there is nothing, so the
@@ -30,36 +30,36 @@ func confirmGone(ctx context.Context, cluster RecordReader, known release.Known)
 	return nil
 }
 
-// lookForUnlisted asks for the records of deployments whose releases a list lacks. Only
+// findUnlisted asks for the records of deployments whose releases a list lacks. Only
 // those that are not there either are lost.
-func (e *Engine) lookForUnlisted(ctx context.Context, cluster RecordReader, keys []Key, found *sightings) {
+func (e *Engine) findUnlisted(ctx context.Context, cluster RecordReader, keys []Key, found *observationBuilder) {
 	if len(keys) == 0 {
 		return
 	}
-	slot, err := e.slot(ctx)
+	token, err := e.acquire(ctx)
 	if err != nil {
-		found.unseen(Failure{Cluster: keys[0].Cluster, Doing: "reading the cluster", Err: err}, keys...)
+		found.keepUnreachable(Failure{Cluster: keys[0].Cluster, Doing: "reading the cluster", Err: err}, keys...)
 		return
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	var asking errgroup.Group
-	asking.SetLimit(recordsAtOnce)
+	asking.SetLimit(maxRecordReads)
 	for _, key := range keys {
 		asking.Go(func() error {
 			status.RecoveringTo(func(err error) {
-				found.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
-			}, "looking up the release", func() { found.confirm(ctx, cluster, key) })()
+				found.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
+			}, "looking up the release", func() { found.confirmLost(ctx, cluster, key) })()
 			return nil
 		})
 	}
 	_ = asking.Wait() // Nobody fails: failures are noted.
 }
 
-// confirm notes a deployment as lost if its release is gone.
-func (s *sightings) confirm(ctx context.Context, cluster RecordReader, key Key) {
+// confirmLost notes a deployment as lost if its release is gone.
+func (s *observationBuilder) confirmLost(ctx context.Context, cluster RecordReader, key Key) {
 	if err := confirmGone(ctx, cluster, s.prior[key].current()); err != nil {
-		s.unseen(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
+		s.keepUnreachable(Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "looking up the release", Err: err}, key)
 		return
 	}
-	s.lost(key)
+	s.addLost(key)
 }

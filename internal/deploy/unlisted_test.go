@@ -41,7 +41,7 @@ func (u unlistedCase) arrange(web target.Deployment) (fleet, map[deploy.Key]depl
 	if u.fails != nil {
 		failAt(u.fails, "read ns/web v1")(clusters["c1"])
 	}
-	record := recordOf(web)
+	record := recordOfWrite(web)
 	if u.noRevision {
 		record.Known.Revision = 0
 	}
@@ -58,7 +58,7 @@ func TestObserveAsksForWhatAListLacks(t *testing.T) {
 			t.Run(name+", drift "+string(drift), func(t *testing.T) {
 				t.Parallel()
 				clusters, prior := test.arrange(web)
-				got := clusters.engine().Observe(t.Context(), holder(), drift, prior)
+				got := clusters.engine().Observe(t.Context(), identity(), drift, prior)
 
 				want, lost, fails := prior, map[deploy.Key]release.Known{}, []string{"c1/web looking up the release"}
 				if test.counts {

@@ -11,7 +11,7 @@ import (
 // Versions looks at the objects that values come from, by cluster. Clusters that
 // cannot be asked are missing in the answer; the caller learns of them by Observe.
 func (e *Engine) Versions(ctx context.Context, references map[string][]target.Reference) map[string]Versions {
-	return ask(slices.Collect(maps.Keys(references)), func(name string) (Versions, error) { return e.versions(ctx, name, references[name]) })
+	return queryClusters(slices.Collect(maps.Keys(references)), func(name string) (Versions, error) { return e.versions(ctx, name, references[name]) })
 }
 
 func (e *Engine) versions(ctx context.Context, name string, references []target.Reference) (Versions, error) {
@@ -19,10 +19,10 @@ func (e *Engine) versions(ctx context.Context, name string, references []target.
 	if err != nil {
 		return nil, err
 	}
-	slot, err := e.slot(ctx)
+	token, err := e.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	return cluster.Versions(ctx, references)
 }

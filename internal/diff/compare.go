@@ -11,8 +11,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Alteration is what a change makes of one object.
-type Alteration struct {
+// ObjectChange is what a change makes of one object.
+type ObjectChange struct {
 	// Key is that of the object, numbered from the second on where a manifest names
 	// one several times.
 	Key  string
@@ -24,14 +24,14 @@ type Alteration struct {
 	Before, After string
 }
 
-// place distinguishes the documents of one manifest.
-type place struct {
+// documentKey distinguishes the documents of one manifest.
+type documentKey struct {
 	key    string
 	hook   bool
 	number int
 }
 
-func (p place) String() string {
+func (p documentKey) String() string {
 	if p.number == 1 {
 		return p.key
 	}
@@ -40,9 +40,9 @@ func (p place) String() string {
 
 // Compare says which objects differ, in the order of their names, hooks last. Values
 // of Secrets are in no text; that one differs can be seen all the same.
-func Compare(before, after []Document) ([]Alteration, error) {
+func Compare(before, after []Document) ([]ObjectChange, error) {
 	left, right := byPlace(before), byPlace(after)
-	differ := map[place]bool{}
+	differ := map[documentKey]bool{}
 	for at, content := range left {
 		if other, stays := right[at]; !stays || other != content {
 			differ[at] = true
@@ -57,7 +57,7 @@ func Compare(before, after []Document) ([]Alteration, error) {
 		return nil, nil
 	}
 	secrets := secretsIn(before, after)
-	alterations := make([]Alteration, 0, len(differ))
+	alterations := make([]ObjectChange, 0, len(differ))
 	for _, at := range slices.SortedFunc(maps.Keys(differ), comparePlaces) {
 		altered, err := alter(at, left[at], right[at], secrets)
 		if err != nil {
@@ -68,7 +68,7 @@ func Compare(before, after []Document) ([]Alteration, error) {
 	return alterations, nil
 }
 
-func comparePlaces(a, b place) int {
+func comparePlaces(a, b documentKey) int {
 	switch {
 	case a.hook != b.hook && b.hook:
 		return -1
@@ -82,11 +82,11 @@ func comparePlaces(a, b place) int {
 
 // byPlace are the contents of documents. Those of equal keys are numbered in the order
 // of their contents, so that the order of a manifest says nothing.
-func byPlace(documents []Document) map[place]string {
-	placed := make(map[place]string, len(documents))
+func byPlace(documents []Document) map[documentKey]string {
+	placed := make(map[documentKey]string, len(documents))
 	sorted := slices.SortedFunc(slices.Values(documents), func(a, b Document) int { return strings.Compare(a.Content, b.Content) })
 	for _, document := range sorted {
-		at := place{key: document.Key(), hook: document.Hook, number: 1}
+		at := documentKey{key: document.Key(), hook: document.Hook, number: 1}
 		for _, taken := placed[at]; taken; _, taken = placed[at] {
 			at.number++
 		}
@@ -95,25 +95,25 @@ func byPlace(documents []Document) map[place]string {
 	return placed
 }
 
-func alter(at place, before, after string, secrets secrets) (Alteration, error) {
+func alter(at documentKey, before, after string, secrets secrets) (ObjectChange, error) {
 	was, err := readContent(at, before)
 	if err != nil {
-		return Alteration{}, err
+		return ObjectChange{}, err
 	}
 	is, err := readContent(at, after)
 	if err != nil {
-		return Alteration{}, err
+		return ObjectChange{}, err
 	}
-	altered := Alteration{Key: at.String(), Hook: at.hook, Stays: after == "" && asksToStay(was)}
+	altered := ObjectChange{Key: at.String(), Hook: at.hook, Stays: after == "" && hasKeepPolicy(was)}
 	secrets.mask(was, is)
 	if altered.Before, err = writeContent(at, was); err != nil {
-		return Alteration{}, err
+		return ObjectChange{}, err
 	}
 	altered.After, err = writeContent(at, is)
 	return altered, err
 }
 
-func readContent(at place, content string) (map[string]any, error) {
+func readContent(at documentKey, content string) (map[string]any, error) {
 	if content == "" {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ func readContent(at place, content string) (map[string]any, error) {
 	return read, nil
 }
 
-func writeContent(at place, content map[string]any) (string, error) {
+func writeContent(at documentKey, content map[string]any) (string, error) {
 	if content == nil {
 		return "", nil
 	}
@@ -135,8 +135,8 @@ func writeContent(at place, content map[string]any) (string, error) {
 	return string(text), nil
 }
 
-// asksToStay reads Helm's own annotation as Helm does (helm.sh/helm/v3, pkg/kube/resource_policy.go).
-func asksToStay(object map[string]any) bool {
+// hasKeepPolicy reads Helm's own annotation as Helm does (helm.sh/helm/v3, pkg/kube/resource_policy.go).
+func hasKeepPolicy(object map[string]any) bool {
 	policy, _ := annotationsOf(object)[wellknown.ResourcePolicy].(string)
 	return strings.EqualFold(strings.TrimSpace(policy), wellknown.KeepPolicy)
 }

@@ -178,8 +178,8 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isJoint(b byte) bool { return strings.IndexByte(".:-/", b) >= 0 }
 
-// united joins spans that overlap or touch. Words within public names stay.
-func united(text string, spans []span, public []string) []span {
+// mergeSpans joins spans that overlap or touch. Words within public names stay.
+func mergeSpans(text string, spans []span, public []string) []span {
 	kept := protected(text, spans, public)
 	spans = slices.DeleteFunc(spans, func(s span) bool {
 		return s.word && slices.ContainsFunc(kept, func(k span) bool { return k.from <= s.from && s.to <= k.to })

@@ -151,15 +151,15 @@ func (s secrets) maskText(was, is any) (maskedWas, maskedIs any) {
 		maskedWas = Sensitive
 	}
 	if isAfter {
-		maskedIs = instead(was != nil, was, is)
+		maskedIs = replacementFor(was != nil, was, is)
 	}
 	return maskedWas, maskedIs
 }
 
 func isLong(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }
 
-// instead is the replacement of a value as it is, given what it was if it was there.
-func instead(had bool, was, is any) string {
+// replacementFor is the replacement of a value as it is, given what it was if it was there.
+func replacementFor(had bool, was, is any) string {
 	if !had || reflect.DeepEqual(was, is) {
 		return Sensitive
 	}
@@ -186,7 +186,7 @@ func hide(before, after map[string]any, field string) {
 		before[field] = Sensitive
 	}
 	if has {
-		after[field] = instead(had, was, is)
+		after[field] = replacementFor(had, was, is)
 	}
 }
 

@@ -191,7 +191,7 @@ func (m *Masker) hide(text string) string {
 	if len(found) == 0 {
 		return text
 	}
-	return replace(text, united(text, found, public))
+	return replace(text, mergeSpans(text, found, public))
 }
 
 func (m *Masker) index() (known *index, public []string) {

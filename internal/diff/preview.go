@@ -10,55 +10,55 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Fate is what becomes of a deployment.
-type Fate int
+// ChangeKind is what becomes of a deployment.
+type ChangeKind int
 
 // The fates, in the order in which they are reported.
 const (
-	Goes Fate = iota
-	Changes
-	Comes
+	Removed ChangeKind = iota
+	Modified
+	Added
 )
 
 // Preview is what a change makes of the objects of one deployment.
 type Preview struct {
 	Cluster, Bundle string
-	Fate            Fate
-	// Remarks are what has to be known to read it, each a sentence without a full
+	Kind            ChangeKind
+	// Notes are what has to be known to read it, each a sentence without a full
 	// stop.
-	Remarks []string
+	Notes []string
 	// Listed says that objects are named and their content is not shown.
-	Listed      bool
-	Alterations []Alteration
+	Listed  bool
+	Objects []ObjectChange
 }
 
 // DeploymentDiff is the text of a preview, as much of it as is to be shown.
 type DeploymentDiff struct {
 	cluster, bundle string
-	fate            Fate
+	kind            ChangeKind
 	title           string
 	lines           []string
 }
 
 const (
-	// mostLines are shown of one deployment, and mostInAll of all together.
-	mostLines = 100
-	mostInAll = 400
-	// mostBytes are shown of one line.
-	mostBytes = 200
-	// mostClusters are named beside a diff that they share.
-	mostClusters = 12
+	// maxLines are shown of one deployment, and maxTotal of all together.
+	maxLines = 100
+	maxTotal = 400
+	// maxBytes are shown of one line.
+	maxBytes = 200
+	// maxClusters are named beside a diff that they share.
+	maxClusters = 12
 )
 
 // Diff words a preview.
 func (p Preview) Diff() DeploymentDiff {
-	made := DeploymentDiff{cluster: p.Cluster, bundle: p.Bundle, fate: p.Fate, title: p.title()}
-	for _, remark := range p.Remarks {
-		made.lines = append(made.lines, "("+remark+")")
+	made := DeploymentDiff{cluster: p.Cluster, bundle: p.Bundle, kind: p.Kind, title: p.title()}
+	for _, note := range p.Notes {
+		made.lines = append(made.lines, "("+note+")")
 	}
 	var body []string
-	begins := make([]int, len(p.Alterations))
-	for i, altered := range p.Alterations {
+	begins := make([]int, len(p.Objects))
+	for i, altered := range p.Objects {
 		begins[i] = len(body)
 		body = append(body, p.show(altered)...)
 	}
@@ -69,20 +69,20 @@ func (p Preview) Diff() DeploymentDiff {
 // shortened leaves out what is too much, and says how much that is. begins are the
 // places where objects begin.
 func shortened(lines []string, begins []int) []string {
-	if len(lines) <= mostLines {
+	if len(lines) <= maxLines {
 		return lines
 	}
 	unseen := 0
 	for _, begin := range begins {
-		if begin >= mostLines {
+		if begin >= maxLines {
 			unseen++
 		}
 	}
-	rest := moreText(len(lines) - mostLines)
+	rest := moreText(len(lines) - maxLines)
 	if unseen > 0 {
 		rest += ", with " + counted(unseen, "more object")
 	}
-	return append(slices.Clone(lines[:mostLines]), rest)
+	return append(slices.Clone(lines[:maxLines]), rest)
 }
 
 func moreText(lines int) string { return "... " + counted(lines, "line") + " left out" }
@@ -97,7 +97,7 @@ func counted(number int, thing string) string {
 // title says what becomes of a deployment, with numbers as in a summary.
 func (p Preview) title() string {
 	var added, changed, removed, stay int
-	for _, altered := range p.Alterations {
+	for _, altered := range p.Objects {
 		switch {
 		case altered.Before == "":
 			added++
@@ -109,9 +109,9 @@ func (p Preview) title() string {
 			removed++
 		}
 	}
-	fate := map[Fate]string{Goes: " is removed", Changes: "", Comes: " is added"}[p.Fate]
-	if len(p.Alterations) == 0 {
-		return fate + ": no object changes"
+	kind := map[ChangeKind]string{Removed: " is removed", Modified: "", Added: " is added"}[p.Kind]
+	if len(p.Objects) == 0 {
+		return kind + ": no object changes"
 	}
 	var counts []string
 	for _, of := range []struct {
@@ -122,17 +122,17 @@ func (p Preview) title() string {
 			counts = append(counts, fmt.Sprintf("%s%d", of.sign, of.number))
 		}
 	}
-	return fate + ": objects " + strings.Join(counts, " ")
+	return kind + ": objects " + strings.Join(counts, " ")
 }
 
 // show are the lines of one object.
-func (p Preview) show(altered Alteration) []string {
+func (p Preview) show(altered ObjectChange) []string {
 	name := altered.Key
 	if altered.Hook {
 		name += ", a hook"
 	}
 	switch {
-	case p.Listed || p.Fate != Changes:
+	case p.Listed || p.Kind != Modified:
 		return []string{altered.sign() + " " + name + altered.ending()}
 	case altered.Before == "":
 		return whole("+", "@@ -0,0 +1,%d @@ "+name+", added", altered.After)
@@ -142,7 +142,7 @@ func (p Preview) show(altered Alteration) []string {
 	return unified(name, altered.Before, altered.After)
 }
 
-func (a Alteration) sign() string {
+func (a ObjectChange) sign() string {
 	switch {
 	case a.Before == "":
 		return "+"
@@ -154,7 +154,7 @@ func (a Alteration) sign() string {
 	return "-"
 }
 
-func (a Alteration) ending() string {
+func (a ObjectChange) ending() string {
 	if a.Stays {
 		return ", stays on the cluster (" + wellknown.ResourcePolicy + ": " + wellknown.KeepPolicy + ")"
 	}
@@ -198,8 +198,8 @@ func linesOf(text string) []string {
 }
 
 func clipped(line string) string {
-	if len(line) <= mostBytes {
+	if len(line) <= maxBytes {
 		return line
 	}
-	return fmt.Sprintf("%s... %d bytes left out", strings.ToValidUTF8(line[:mostBytes], ""), len(line)-mostBytes)
+	return fmt.Sprintf("%s... %d bytes left out", strings.ToValidUTF8(line[:maxBytes], ""), len(line)-maxBytes)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// paragraph is a diff that several clusters share.
-type paragraph struct {
+// sharedDiff is a diff that several clusters share.
+type sharedDiff struct {
 	diff     DeploymentDiff
 	clusters []string
 }
@@ -22,9 +22,9 @@ func Join(diffs []DeploymentDiff) string {
 	shared := share(diffs)
 	for i, of := range shared {
 		body := of.diff.lines
-		if room := mostInAll - lines - 1; len(body) > room {
+		if room := maxTotal - lines - 1; len(body) > room {
 			if room < 1 {
-				text = append(text, unseen(shared[i:]))
+				text = append(text, omittedText(shared[i:]))
 				break
 			}
 			body = append(slices.Clone(body[:room]), moreText(len(body)-room))
@@ -37,41 +37,41 @@ func Join(diffs []DeploymentDiff) string {
 
 // share puts equal diffs together, in the order of their fates, bundles and first
 // clusters.
-func share(diffs []DeploymentDiff) []paragraph {
+func share(diffs []DeploymentDiff) []sharedDiff {
 	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b DeploymentDiff) int {
-		if a.fate != b.fate {
-			return int(a.fate - b.fate)
+		if a.kind != b.kind {
+			return int(a.kind - b.kind)
 		}
 		if a.bundle != b.bundle {
 			return strings.Compare(a.bundle, b.bundle)
 		}
 		return strings.Compare(a.cluster, b.cluster)
 	})
-	var shared []paragraph
+	var shared []sharedDiff
 	at := map[string]int{}
 	for _, diff := range sorted {
-		key := strings.Join(append([]string{fmt.Sprint(diff.fate), diff.bundle, diff.title}, diff.lines...), "\n")
+		key := strings.Join(append([]string{fmt.Sprint(diff.kind), diff.bundle, diff.title}, diff.lines...), "\n")
 		i, known := at[key]
 		if !known {
 			i = len(shared)
 			at[key] = i
-			shared = append(shared, paragraph{diff: diff})
+			shared = append(shared, sharedDiff{diff: diff})
 		}
 		shared[i].clusters = append(shared[i].clusters, diff.cluster)
 	}
 	return shared
 }
 
-func (p paragraph) head() string {
+func (p sharedDiff) head() string {
 	clusters := strings.Join(p.clusters, ", ")
-	if more := len(p.clusters) - mostClusters; more > 1 {
-		clusters = fmt.Sprintf("%s and %d more", strings.Join(p.clusters[:mostClusters], ", "), more)
+	if more := len(p.clusters) - maxClusters; more > 1 {
+		clusters = fmt.Sprintf("%s and %d more", strings.Join(p.clusters[:maxClusters], ", "), more)
 	}
 	return p.diff.bundle + " on " + clusters + p.diff.title
 }
 
-// unseen says how much is left out.
-func unseen(left []paragraph) string {
+// omittedText says how much is left out.
+func omittedText(left []sharedDiff) string {
 	deployments, lines := 0, 0
 	for _, of := range left {
 		deployments += len(of.clusters)

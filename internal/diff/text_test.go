@@ -63,7 +63,7 @@ func diffsOf(t *testing.T, files map[string]string) []diff.DeploymentDiff {
 	previews := map[string]*diff.Preview{}
 	for name := range files {
 		if parts := strings.Split(name, "/"); len(parts) == 3 {
-			previews[parts[0]+"/"+parts[1]] = &diff.Preview{Cluster: parts[0], Bundle: parts[1], Fate: diff.Changes}
+			previews[parts[0]+"/"+parts[1]] = &diff.Preview{Cluster: parts[0], Bundle: parts[1], Kind: diff.Modified}
 		}
 	}
 	var diffs []diff.DeploymentDiff
@@ -72,17 +72,17 @@ func diffsOf(t *testing.T, files map[string]string) []diff.DeploymentDiff {
 		for line := range strings.Lines(files[name+"/about"]) {
 			switch line = strings.TrimSpace(line); line {
 			case "goes":
-				preview.Fate = diff.Goes
+				preview.Kind = diff.Removed
 			case "comes":
-				preview.Fate = diff.Comes
+				preview.Kind = diff.Added
 			case "listed":
 				preview.Listed = true
 			default:
-				preview.Remarks = append(preview.Remarks, line)
+				preview.Notes = append(preview.Notes, line)
 			}
 		}
 		var err error
-		preview.Alterations, err = diff.Compare(documents(t, files[name+"/before.yaml"]), documents(t, files[name+"/after.yaml"]))
+		preview.Objects, err = diff.Compare(documents(t, files[name+"/before.yaml"]), documents(t, files[name+"/after.yaml"]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,22 +136,22 @@ func TestJoinIsCut(t *testing.T) {
 		}
 		return text.String()
 	}
-	added := func(key string, n int) diff.Alteration { return diff.Alteration{Key: key, After: lines(n)} }
+	added := func(key string, n int) diff.ObjectChange { return diff.ObjectChange{Key: key, After: lines(n)} }
 	tests := map[string]struct {
 		previews []diff.Preview
 		want     []string
 		notWant  []string
 	}{
 		"nothing is left out": {
-			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Fate: diff.Changes, Alterations: []diff.Alteration{added("ConfigMap/one", 99)}}},
+			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{added("ConfigMap/one", 99)}}},
 			want:     []string{"+line-98: x"}, notWant: []string{"..."},
 		},
 		"one line too many": {
-			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Fate: diff.Changes, Alterations: []diff.Alteration{added("ConfigMap/one", 100)}}},
+			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{added("ConfigMap/one", 100)}}},
 			want:     []string{"+line-98: x", "... 1 line left out"}, notWant: []string{"+line-99: x", "among"},
 		},
 		"objects that nobody sees": {
-			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Fate: diff.Changes, Alterations: []diff.Alteration{
+			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{
 				added("ConfigMap/one", 80), added("ConfigMap/three", 50), added("ConfigMap/two", 50),
 			}}},
 			want: []string{"... 83 lines left out, with 1 more object"}, notWant: []string{"ConfigMap/two"},
@@ -159,7 +159,7 @@ func TestJoinIsCut(t *testing.T) {
 		"all together": {
 			previews: slices.Collect(func(yield func(diff.Preview) bool) {
 				for i := range 9 {
-					if !yield(diff.Preview{Cluster: "a", Bundle: fmt.Sprintf("b%d", i), Fate: diff.Changes, Alterations: []diff.Alteration{added("ConfigMap/one", 89)}}) {
+					if !yield(diff.Preview{Cluster: "a", Bundle: fmt.Sprintf("b%d", i), Kind: diff.Modified, Objects: []diff.ObjectChange{added("ConfigMap/one", 89)}}) {
 						return
 					}
 				}
@@ -167,13 +167,13 @@ func TestJoinIsCut(t *testing.T) {
 			want: []string{"b3 on a", "... 55 lines left out", "Left out: 4 more deployments, with 360 lines."}, notWant: []string{"b5 on a"},
 		},
 		"a long line": {
-			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Fate: diff.Changes, Alterations: []diff.Alteration{{Key: "ConfigMap/one", After: "key: " + strings.Repeat("ä", 500) + "\n"}}}},
+			previews: []diff.Preview{{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: []diff.ObjectChange{{Key: "ConfigMap/one", After: "key: " + strings.Repeat("ä", 500) + "\n"}}}},
 			want:     []string{"... 806 bytes left out"},
 		},
 		"many clusters": {
 			previews: slices.Collect(func(yield func(diff.Preview) bool) {
 				for i := range 50 {
-					if !yield(diff.Preview{Cluster: fmt.Sprintf("c%02d", i), Bundle: "web", Fate: diff.Comes, Alterations: []diff.Alteration{added("ConfigMap/one", 1)}}) {
+					if !yield(diff.Preview{Cluster: fmt.Sprintf("c%02d", i), Bundle: "web", Kind: diff.Added, Objects: []diff.ObjectChange{added("ConfigMap/one", 1)}}) {
 						return
 					}
 				}

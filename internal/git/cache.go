@@ -37,10 +37,10 @@ func (c *Client) packPath(key string) string {
 	return filepath.Join(c.cacheDir, cacheFolder, hex.EncodeToString(sum[:])+".pack")
 }
 
-// recall reads a commit from the pack that another process has kept. A pack that
+// loadCached reads a commit from the pack that another process has kept. A pack that
 // cannot be read, or has not all of the commit, counts as not kept: objects are
 // known by their content, so nothing else can come out of it.
-func (c *Client) recall(ctx context.Context, dir, key string, commit plumbing.Hash) (*objects, bool) {
+func (c *Client) loadCached(ctx context.Context, dir, key string, commit plumbing.Hash) (*objects, bool) {
 	name := c.packPath(key)
 	if name == "" {
 		return nil, false
@@ -74,14 +74,14 @@ func readPack(ctx context.Context, file *os.File, dir string, limit int64, commi
 	return newObjects(kept, commit)
 }
 
-// remember keeps the pack of a commit for other processes. It is a convenience:
+// saveCached keeps the pack of a commit for other processes. It is a convenience:
 // where it cannot be kept, the next process fetches it again.
-func (c *Client) remember(key string, from *objects) {
+func (c *Client) saveCached(key string, from *objects) {
 	name := c.packPath(key)
 	if name == "" || os.MkdirAll(filepath.Dir(name), 0o700) != nil {
 		return
 	}
-	c.forget()
+	c.removeUnused()
 	// Written beside its place, so that no other process sees half of it.
 	kept, err := os.CreateTemp(filepath.Dir(name), "*.part")
 	if err != nil {
@@ -98,9 +98,9 @@ func (c *Client) remember(key string, from *objects) {
 	}
 }
 
-// sweep removes folders of processes that were killed: what is named as theirs and nobody has
+// removeAbandoned removes folders of processes that were killed: what is named as theirs and nobody has
 // changed for a day. It is a convenience, and its errors are those of somebody else's folder.
-func (c *Client) sweep() {
+func (c *Client) removeAbandoned() {
 	parent := cmp.Or(c.tempDir, os.TempDir())
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -118,8 +118,8 @@ func (c *Client) sweep() {
 	}
 }
 
-// forget removes packs that nobody has read for a while.
-func (c *Client) forget() {
+// removeUnused removes packs that nobody has read for a while.
+func (c *Client) removeUnused() {
 	folder := filepath.Join(c.cacheDir, cacheFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil {

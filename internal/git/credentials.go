@@ -79,8 +79,8 @@ func ValidatePrefix(prefix string) error {
 	return err
 }
 
-// of returns the account for a repository.
-func (a access) of(at location) account {
+// accountFor returns the account for a repository.
+func (a access) accountFor(at location) account {
 	if found, ok := a.accounts.Find(at.scope()); ok {
 		return found
 	}

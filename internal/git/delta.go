@@ -44,7 +44,7 @@ func readSize(from io.ByteReader) (int64, error) {
 // applyDelta makes the object that is a difference to base (gitformat-pack(5),
 // "Deltified representation"). go-git's own needs the base in memory, or reads
 // it from its start for every step backwards.
-func applyDelta(to, base *holding, delta io.Reader) error {
+func applyDelta(to, base *spilledObject, delta io.Reader) error {
 	size := to.size
 	commands := bufio.NewReader(delta)
 	wantBase, wantSize, err := deltaSizes(commands)
@@ -89,7 +89,7 @@ const wholeCopy = 0x10000
 
 // copyBase copies a part of the base. The low bits of command say which bytes of
 // its offset (four) and size (three) follow.
-func copyBase(to io.Writer, base *holding, command byte, commands io.ByteReader, left int64) (int64, error) {
+func copyBase(to io.Writer, base *spilledObject, command byte, commands io.ByteReader, left int64) (int64, error) {
 	var offset, n int64
 	for bit := range 7 {
 		if command>>bit&1 == 0 {

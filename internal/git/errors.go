@@ -117,10 +117,10 @@ func (e *RevisionNotFoundError) Error() string {
 
 func (e *RevisionNotFoundError) Unwrap() error { return e.Err }
 
-// refusal is a server's no to one request; another one may be granted.
-type refusal struct{ text string }
+// refusedError is a server's no to one request; another one may be granted.
+type refusedError struct{ text string }
 
-func (e *refusal) Error() string { return "the server refused: " + e.text }
+func (e *refusedError) Error() string { return "the server refused: " + e.text }
 
 // UnreachableError says that a server did not respond, or not as a git server
 // does. It says nothing about the repository.
@@ -273,7 +273,7 @@ func known(err error) bool {
 	switch {
 	case isA[*AuthenticationError](err), isA[*RepositoryNotFoundError](err), isA[*UnreachableError](err),
 		isA[*MovedError](err), isA[*HostKeyError](err), isA[*UnknownHostError](err), isA[*PackError](err),
-		isA[*SizeError](err), isA[*ObjectFormatError](err), isA[*refusal](err), isA[*storeError](err):
+		isA[*SizeError](err), isA[*ObjectFormatError](err), isA[*refusedError](err), isA[*storeError](err):
 		return true
 	}
 	return false

@@ -87,10 +87,10 @@ func (c *Client) fetch(ctx context.Context, at location, commit plumbing.Hash, h
 	if err != nil {
 		return fmt.Errorf("fetching commit %s of %s: making a temporary folder: %w", commit, at, err)
 	}
-	objects, kept := c.recall(ctx, dir, key, commit)
+	objects, kept := c.loadCached(ctx, dir, key, commit)
 	if !kept {
 		if objects, err = c.fetchInto(ctx, dir, at, commit, hint); err == nil {
-			c.remember(key, objects)
+			c.saveCached(key, objects)
 		}
 	}
 	if err == nil {
@@ -109,7 +109,7 @@ func (c *Client) newDir() (string, error) {
 		return "", errClosed
 	}
 	if c.dir == "" {
-		c.sweep()
+		c.removeAbandoned()
 		dir, err := os.MkdirTemp(c.tempDir, tempPrefix+"*")
 		if err != nil {
 			return "", err
@@ -152,7 +152,7 @@ func (c *Client) fetchInto(ctx context.Context, dir string, at location, commit 
 			session = next
 		}
 		pack, err := session.fetch(ctx, request, dir)
-		if isA[*refusal](err) {
+		if isA[*refusedError](err) {
 			missing.Err = errors.Join(missing.Err, err)
 			continue // A server that refuses one request may grant the next.
 		}

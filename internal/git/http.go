@@ -37,20 +37,20 @@ type httpWire struct {
 
 func (a access) dialHTTP(at location) *httpWire {
 	wire := &httpWire{access: a, at: at, base: at.url()}
-	wire.client = &http.Client{Transport: door{a, at}, CheckRedirect: wire.follow}
+	wire.client = &http.Client{Transport: authTransport{a, at}, CheckRedirect: wire.follow}
 	return wire
 }
 
-// door sends every request with the credentials for its own URL and with none
+// authTransport sends every request with the credentials for its own URL and with none
 // else, so that no redirect takes them anywhere.
-type door struct {
+type authTransport struct {
 	access access
 	at     location // Of the repository as it was asked for.
 }
 
 // RoundTrip implements http.RoundTripper.
-func (d door) RoundTrip(request *http.Request) (*http.Response, error) {
-	at, by := d.access.ofURL(request.URL, d.at)
+func (d authTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	at, by := d.access.accountForURL(request.URL, d.at)
 	username, password, ok, err := "", "", false, by.err
 	if err == nil {
 		username, password, ok, err = by.basic(request.Context(), at.user)
@@ -68,8 +68,8 @@ func (d door) RoundTrip(request *http.Request) (*http.Response, error) {
 	return by.transport.RoundTrip(request)
 }
 
-// ofURL is of for a URL that a request for the repository asked has come to.
-func (a access) ofURL(u *url.URL, asked location) (location, account) {
+// accountForURL is of for a URL that a request for the repository asked has come to.
+func (a access) accountForURL(u *url.URL, asked location) (location, account) {
 	at := location{
 		scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()),
 		port: defaultPort(u.Scheme), path: repositoryPath(u.Path),
@@ -83,10 +83,10 @@ func (a access) ofURL(u *url.URL, asked location) (location, account) {
 	if at.scheme == asked.scheme && at.host == asked.host && at.port == asked.port {
 		at.user = asked.user
 	}
-	if climbs(at.path) || strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
+	if leavesPath(at.path) || strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
 		return at, a.anonymous
 	}
-	return at, a.of(at)
+	return at, a.accountFor(at)
 }
 
 // repositoryPath cuts what a request adds to the path of a repository.
@@ -124,12 +124,12 @@ func (w *httpWire) follow(request *http.Request, via []*http.Request) error {
 	default:
 		return nil
 	}
-	return &MovedError{URL: w.at.String(), To: w.shown(request.URL), Err: reason}
+	return &MovedError{URL: w.at.String(), To: w.publicURL(request.URL), Err: reason}
 }
 
-// shown is a URL for people, without user and query, in which secrets may be.
-func (w *httpWire) shown(u *url.URL) string {
-	at, _ := w.access.ofURL(u, w.at)
+// publicURL is a URL for people, without user and query, in which secrets may be.
+func (w *httpWire) publicURL(u *url.URL) string {
+	at, _ := w.access.accountForURL(u, w.at)
 	return at.String()
 }
 
@@ -146,9 +146,9 @@ func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	final := *response.Request.URL
 	final.RawQuery, final.User = "", nil
 	final.Path, final.RawPath = repositoryPath(final.Path), repositoryPath(final.RawPath)
-	if err := w.judge(response); err != nil {
+	if err := w.checkAdvertisement(response); err != nil {
 		if w.base != final.String() {
-			return nil, &MovedError{URL: w.at.String(), To: w.shown(response.Request.URL), Err: err}
+			return nil, &MovedError{URL: w.at.String(), To: w.publicURL(response.Request.URL), Err: err}
 		}
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (w *httpWire) advertise(ctx context.Context, life *fetch.IdleTimeout) (*pac
 	return refs, nil
 }
 
-// judge distinguishes an advertisement from everything else that a server may return.
-func (w *httpWire) judge(response *http.Response) error {
+// checkAdvertisement distinguishes an advertisement from everything else that a server may return.
+func (w *httpWire) checkAdvertisement(response *http.Response) error {
 	if err := w.status(response); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (w *httpWire) judge(response *http.Response) error {
 // status turns a refusal into an error. The text of the response is left out: it
 // is whatever page the server shows.
 func (w *httpWire) status(response *http.Response) error {
-	at, by := w.access.ofURL(response.Request.URL, w.at)
+	at, by := w.access.accountForURL(response.Request.URL, w.at)
 	switch code := response.StatusCode; code {
 	case http.StatusOK:
 		return nil
@@ -203,7 +203,7 @@ func (w *httpWire) ask(ctx context.Context, content []byte) (io.ReadCloser, erro
 	if err := w.status(response); err != nil {
 		_ = response.Body.Close()
 		if answered, ok := errors.AsType[*UnreachableError](err); ok && answered.Status == http.StatusBadRequest {
-			return nil, &refusal{answered.Err.Error()}
+			return nil, &refusedError{answered.Err.Error()}
 		}
 		return nil, err
 	}

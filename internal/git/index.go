@@ -39,7 +39,7 @@ func (d downloaded) index(ctx context.Context, limit int64) (*pack, error) {
 		},
 		limit:     limit,
 		budget:    inflatedFree + inflatedRatio*d.size,
-		held:      &holder{dir: d.dir, room: heldSize, disk: limit},
+		held:      &spillBuffer{dir: d.dir, available: heldSize, disk: limit},
 		following: make(map[int][]int),
 		named:     make(map[plumbing.Hash][]int),
 	}
@@ -56,7 +56,7 @@ type indexer struct {
 	pack   *pack
 	limit  int64
 	budget int64 // How many bytes may still be inflated.
-	held   *holder
+	held   *spillBuffer
 	// following are the differences to an entry, named those to an object that
 	// is known by its name only.
 	following map[int][]int
@@ -86,7 +86,7 @@ func (x *indexer) scan(ctx context.Context, size int64) error {
 }
 
 func (x *indexer) scanObject(ctx context.Context, scanner *packfile.Scanner, header *packfile.ObjectHeader) error {
-	if err := x.spend(header.Length); err != nil {
+	if err := x.charge(header.Length); err != nil {
 		return err
 	}
 	entry := packed{offset: header.Offset, size: header.Length, base: noBase, kind: header.Type}
@@ -134,8 +134,8 @@ func (x *indexer) follow(i int, header *packfile.ObjectHeader) error {
 	return nil
 }
 
-// spend keeps account of what is inflated.
-func (x *indexer) spend(size int64) error {
+// charge keeps account of what is inflated.
+func (x *indexer) charge(size int64) error {
 	if size < 0 || size > x.limit {
 		return errTooLarge
 	}
@@ -214,7 +214,7 @@ func (x *indexer) followers(i int) []int {
 }
 
 // descend names the differences to an entry, then those to what they make.
-func (x *indexer) descend(ctx context.Context, base *holding, i, depth int) error {
+func (x *indexer) descend(ctx context.Context, base *spilledObject, i, depth int) error {
 	if depth > maxDeltas {
 		return fmt.Errorf("%w: a chain has more than %d deltas", errPackFormat, maxDeltas)
 	}
@@ -223,7 +223,7 @@ func (x *indexer) descend(ctx context.Context, base *holding, i, depth int) erro
 			return context.Cause(ctx)
 		}
 		entry := &x.pack.entries[next]
-		if err := x.spend(entry.size); err != nil {
+		if err := x.charge(entry.size); err != nil {
 			return err
 		}
 		entry.base, entry.kind = i, x.pack.entries[i].kind

@@ -140,12 +140,12 @@ func FuzzApplyDelta(f *testing.F) {
 		if size < 0 || size > 1<<16 {
 			return
 		}
-		held := &holder{dir: t.TempDir(), room: 1 << 20}
-		made, err := held.take(size)
+		held := &spillBuffer{dir: t.TempDir(), available: 1 << 20}
+		made, err := held.allocate(size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = applyDelta(made, &holding{memory: []byte(base), size: int64(len(base))}, bytes.NewReader(delta))
+		err = applyDelta(made, &spilledObject{memory: []byte(base), size: int64(len(base))}, bytes.NewReader(delta))
 		if err == nil && int64(len(made.memory)) != size {
 			t.Errorf("%d bytes were made, want %d", len(made.memory), size)
 		}

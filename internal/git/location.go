@@ -74,16 +74,16 @@ func refusePath(path string) string {
 		return "it contains a control character"
 	case strings.ContainsAny(path, "?#"):
 		return "it has a query or a fragment; choose a branch, tag or commit with branch or revision"
-	case climbs(path):
+	case leavesPath(path):
 		return `its path must not contain "..", "%" or "\"`
 	}
 	return ""
 }
 
-// climbs says whether a server may take a path for another one than it looks
+// leavesPath says whether a server may take a path for another one than it looks
 // like. Credentials are chosen by path: a server that takes "/acme/../evil" for
 // "/evil" must not get those of acme.
-func climbs(path string) bool {
+func leavesPath(path string) bool {
 	return strings.ContainsAny(path, `%\`) || slices.Contains(strings.Split(path, "/"), "..")
 }
 

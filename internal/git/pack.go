@@ -88,11 +88,11 @@ func (p *pack) read(hash plumbing.Hash) (content []byte, err error) {
 		chain = append(chain, i)
 		i = p.entries[i].base
 	}
-	held := &holder{dir: p.dir, room: heldSize, disk: 2 * p.limit}
+	held := &spillBuffer{dir: p.dir, available: heldSize, disk: 2 * p.limit}
 	made, err := p.hold(held, i)
 	for len(chain) > 0 && err == nil {
 		i, chain = chain[len(chain)-1], chain[:len(chain)-1]
-		var next *holding
+		var next *spilledObject
 		next, err = p.differ(held, made, i)
 		err = errors.Join(err, made.release())
 		made = next
@@ -108,12 +108,12 @@ func (p *pack) read(hash plumbing.Hash) (content []byte, err error) {
 }
 
 // hold inflates an entry that is no difference, or was read before.
-func (p *pack) hold(held *holder, i int) (*holding, error) {
+func (p *pack) hold(held *spillBuffer, i int) (*spilledObject, error) {
 	entry := p.entries[i]
 	if content, ok := p.bases.Get(entry.offset); ok {
-		return &holding{memory: content, size: int64(len(content))}, nil
+		return &spilledObject{memory: content, size: int64(len(content))}, nil
 	}
-	made, err := held.take(entry.size)
+	made, err := held.allocate(entry.size)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (p *pack) hold(held *holder, i int) (*holding, error) {
 }
 
 // differ applies the difference that entry i is to base.
-func (p *pack) differ(held *holder, base *holding, i int) (*holding, error) {
+func (p *pack) differ(held *spillBuffer, base *spilledObject, i int) (*spilledObject, error) {
 	entry := p.entries[i]
-	made, err := held.take(entry.size)
+	made, err := held.allocate(entry.size)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (p *pack) differ(held *holder, base *holding, i int) (*holding, error) {
 	return p.remember(entry, made, err)
 }
 
-func (p *pack) remember(entry packed, made *holding, err error) (*holding, error) {
+func (p *pack) remember(entry packed, made *spilledObject, err error) (*spilledObject, error) {
 	if err == nil && made.written != entry.size {
 		err = io.ErrUnexpectedEOF
 	}

@@ -45,7 +45,7 @@ type session struct {
 func (c *Client) connect(ctx context.Context, at location) (*session, error) {
 	ctx, life := fetch.WithIdleTimeout(ctx, c.limits.stall, anyByte)
 	defer life.Stop()
-	s := &session{at: at, prefix: c.access.of(at).prefix, limits: c.limits}
+	s := &session{at: at, prefix: c.access.accountFor(at).prefix, limits: c.limits}
 	var err error
 	if s.wire, err = c.access.dial(ctx, at); err != nil {
 		return nil, explain(ctx, at, life, err)
@@ -59,7 +59,7 @@ func (c *Client) connect(ctx context.Context, at location) (*session, error) {
 
 func (a access) dial(ctx context.Context, at location) (wire, error) {
 	if at.scheme == "ssh" {
-		return a.dialSSH(ctx, at, a.of(at))
+		return a.dialSSH(ctx, at, a.accountFor(at))
 	}
 	return a.dialHTTP(at), nil
 }
@@ -274,7 +274,7 @@ func encode(to io.Writer, ask *packp.UploadPackRequest) error {
 // explainAnswer is for what comes before the pack.
 func explainAnswer(at location, err error) error {
 	if said, ok := errors.AsType[*pktline.ErrorLine](err); ok {
-		return &refusal{note(said.Text)}
+		return &refusedError{note(said.Text)}
 	}
 	return &PackError{URL: at.String(), Err: err}
 }
@@ -285,7 +285,7 @@ func (s *session) explainPack(err error, received int64) error {
 	case errors.Is(err, errTooLarge):
 		return &SizeError{URL: s.at.String(), Limit: s.limits.size}
 	case errors.Is(err, errNoPack):
-		return &refusal{"it sent no data"}
+		return &refusedError{"it sent no data"}
 	case isA[*storeError](err):
 		return fmt.Errorf("storing the data received from %s: %w; free disk space, or set another cache_dir", s.at, err)
 	}

@@ -27,7 +27,7 @@ type sshWire struct {
 	session *ssh.Session
 	stdin   io.WriteCloser
 	stdout  io.Reader
-	stderr  *notes
+	stderr  *stderrExcerpt
 }
 
 func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire, error) {
@@ -45,7 +45,7 @@ func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire,
 		_ = conn.Close()
 		return nil, login.explain(ctx, at, by, err)
 	}
-	w := &sshWire{at: at, prefix: by.prefix, client: ssh.NewClient(transport, channels, requests), stderr: &notes{}}
+	w := &sshWire{at: at, prefix: by.prefix, client: ssh.NewClient(transport, channels, requests), stderr: &stderrExcerpt{}}
 	if err := w.start(); err != nil {
 		w.close()
 		return nil, err

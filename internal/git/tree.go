@@ -30,9 +30,9 @@ const (
 
 // objects are what was fetched of one commit. They are safe for concurrent use.
 type objects struct {
-	pack    *pack
-	top     plumbing.Hash
-	surveys map[plumbing.Hash]survey
+	pack     *pack
+	top      plumbing.Hash
+	allStats map[plumbing.Hash]treeStats
 
 	mu      sync.Mutex
 	closed  bool
@@ -59,8 +59,8 @@ func newObjects(from *pack, commit plumbing.Hash) (*objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	o := &objects{pack: from, top: found.TreeHash, surveys: make(map[plumbing.Hash]survey), folders: make(map[plumbing.Hash][]entry)}
-	if _, err := o.survey(o.top, 0); err != nil {
+	o := &objects{pack: from, top: found.TreeHash, allStats: make(map[plumbing.Hash]treeStats), folders: make(map[plumbing.Hash][]entry)}
+	if _, err := o.stats(o.top, 0); err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
 	return o, nil
@@ -142,8 +142,8 @@ type tree struct {
 	modules map[string]tree
 }
 
-// place is an entry that was walked to.
-type place struct {
+// resolvedEntry is an entry that was walked to.
+type resolvedEntry struct {
 	entry
 
 	in tree   // The repository that contains it.
@@ -196,7 +196,7 @@ var (
 )
 
 // list returns what is in a folder.
-func (p place) list() ([]fs.DirEntry, error) {
+func (p resolvedEntry) list() ([]fs.DirEntry, error) {
 	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
 		return nil, err
@@ -256,11 +256,11 @@ func (t tree) ReadLink(name string) (string, error) {
 
 // find walks to name, through symbolic links in folders on the way, and through
 // the last one if follow is set.
-func (t tree) find(name string, follow bool) (place, error) {
+func (t tree) find(name string, follow bool) (resolvedEntry, error) {
 	if !fs.ValidPath(name) {
-		return place{}, fs.ErrInvalid
+		return resolvedEntry{}, fs.ErrInvalid
 	}
-	walked := []place{t.root(".")}
+	walked := []resolvedEntry{t.root(".")}
 	pending := strings.Split(name, "/")
 	for links := 0; len(pending) > 0; {
 		part := pending[0]
@@ -270,28 +270,28 @@ func (t tree) find(name string, follow bool) (place, error) {
 			continue
 		case "..":
 			if len(walked) == 1 {
-				return place{}, ErrOutsideTree
+				return resolvedEntry{}, ErrOutsideTree
 			}
 			walked = walked[:len(walked)-1]
 			continue
 		}
 		found, err := walked[len(walked)-1].child(part)
 		if err != nil {
-			return place{}, err
+			return resolvedEntry{}, err
 		}
 		if found.mode&fs.ModeSymlink == 0 || !follow && len(pending) == 0 {
 			walked = append(walked, found)
 			continue
 		}
 		if links++; links > maxLinks {
-			return place{}, errLinks
+			return resolvedEntry{}, errLinks
 		}
 		target, err := found.in.objects.pack.read(found.hash)
 		if err != nil {
-			return place{}, err
+			return resolvedEntry{}, err
 		}
 		if path.IsAbs(string(target)) {
-			return place{}, ErrOutsideTree
+			return resolvedEntry{}, ErrOutsideTree
 		}
 		pending = append(strings.Split(string(target), "/"), pending...)
 	}
@@ -299,30 +299,30 @@ func (t tree) find(name string, follow bool) (place, error) {
 }
 
 // root is the top folder of a tree, under the name it has where it is seen.
-func (t tree) root(name string) place {
-	return place{entry: entry{name: name, mode: fs.ModeDir | 0o555, hash: t.objects.top}, in: t}
+func (t tree) root(name string) resolvedEntry {
+	return resolvedEntry{entry: entry{name: name, mode: fs.ModeDir | 0o555, hash: t.objects.top}, in: t}
 }
 
-func (p place) child(name string) (place, error) {
+func (p resolvedEntry) child(name string) (resolvedEntry, error) {
 	if !p.mode.IsDir() {
-		return place{}, fs.ErrNotExist
+		return resolvedEntry{}, fs.ErrNotExist
 	}
 	entries, err := p.in.objects.list(p.hash)
 	if err != nil {
-		return place{}, err
+		return resolvedEntry{}, err
 	}
 	i, ok := slices.BinarySearchFunc(entries, name, func(e entry, name string) int { return cmp.Compare(e.name, name) })
 	if !ok {
-		return place{}, fs.ErrNotExist
+		return resolvedEntry{}, fs.ErrNotExist
 	}
 	at := path.Join(p.at, name)
 	if module, ok := p.in.modules[at]; ok {
 		return module.root(name), nil
 	}
-	return place{entry: entries[i], in: p.in, at: at}, nil
+	return resolvedEntry{entry: entries[i], in: p.in, at: at}, nil
 }
 
-func (p place) info(name string) info {
+func (p resolvedEntry) info(name string) info {
 	return info{entry: p.entry, base: path.Base(name), objects: p.in.objects}
 }
 

@@ -12,30 +12,30 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Occupied finds objects that are there already, reading metadata only. A kind that
+// ExistingObjects finds objects that are there already, reading metadata only. A kind that
 // the cluster does not know has no objects, and one that may not be read is left out:
 // the result is for a warning.
-func (c *Client) Occupied(ctx context.Context, wanted []release.Wanted) ([]release.Occupied, error) {
+func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) ([]release.ExistingObject, error) {
 	groups, err := groupsOf(c.connection.getter, wanted)
 	if err != nil {
 		return nil, err
 	}
 	var (
 		mu       sync.Mutex
-		occupied []release.Occupied
+		occupied []release.ExistingObject
 	)
 	return occupied, eachThere(ctx, c.connection.getter, groups, func(_ group, member member, live metav1.Object) {
-		if holder, of, other := holderOf(live, member.wanted); other {
+		if holder, of, other := ownerOf(live, member.wanted); other {
 			mu.Lock()
 			defer mu.Unlock()
-			occupied = append(occupied, release.Occupied{Wanted: member.wanted, Object: member.object, Holder: holder, Release: of})
+			occupied = append(occupied, release.ExistingObject{Wanted: member.wanted, Object: member.object, Owner: holder, Release: of})
 		}
 	}, apierrors.IsForbidden)
 }
 
-// holderOf says who has an object, in words and, if it is a release, as release.Key,
+// ownerOf says who has an object, in words and, if it is a release, as release.Key,
 // and whether that is another than the release that wants it.
-func holderOf(object metav1.Object, wanted release.Wanted) (holder, of string, other bool) {
+func ownerOf(object metav1.Object, wanted release.Wanted) (holder, of string, other bool) {
 	annotations, labels := object.GetAnnotations(), object.GetLabels()
 	name, namespace := annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace]
 	own := release.Key(wanted.Namespace, wanted.Release)

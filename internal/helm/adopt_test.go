@@ -32,7 +32,7 @@ func TestHolderOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			object := &metav1.ObjectMeta{Labels: test.labels, Annotations: test.annotations}
-			got, _, other := holderOf(object, release.Wanted{Release: "web", Namespace: "ns", Former: "ns/former"})
+			got, _, other := ownerOf(object, release.Wanted{Release: "web", Namespace: "ns", Former: "ns/former"})
 			if got != test.want || other != test.other {
 				t.Errorf("got %q, %t, want %q, %t", got, other, test.want, test.other)
 			}

@@ -20,8 +20,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// ability is what a cluster answered when it was asked for its capabilities.
-type ability struct {
+// discoveredCapabilities is what a cluster answered when it was asked for its capabilities.
+type discoveredCapabilities struct {
 	capabilities *chartutil.Capabilities
 	silent       []string // API versions that did not say which kinds they have
 }
@@ -35,7 +35,7 @@ type capabilityReader struct {
 	asking *semaphore.Weighted
 
 	mu    sync.Mutex
-	known *ability
+	known *discoveredCapabilities
 	// forgotten counts how often known was.
 	forgotten int
 }
@@ -58,7 +58,7 @@ func (d discovered) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 }
 
 // read asks the cluster once.
-func (c *capabilityReader) read(ctx context.Context) (*ability, error) {
+func (c *capabilityReader) read(ctx context.Context) (*discoveredCapabilities, error) {
 	if err := c.asking.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("waiting for the capabilities of the cluster: %w", err)
 	}
@@ -81,7 +81,7 @@ func (c *capabilityReader) read(ctx context.Context) (*ability, error) {
 	return known, nil
 }
 
-func (c *capabilityReader) ask(ctx context.Context) (*ability, error) {
+func (c *capabilityReader) ask(ctx context.Context) (*discoveredCapabilities, error) {
 	client, err := c.connection.getter.ToDiscoveryClient()
 	if err != nil {
 		return nil, fmt.Errorf("creating a discovery client: %w", err)
@@ -111,7 +111,7 @@ func (c *capabilityReader) ask(ctx context.Context) (*ability, error) {
 		return nil, fmt.Errorf("reading the API groups of the cluster: %w", err)
 	}
 	slices.Sort(apis) // Charts can show them, and Helm gives them in no order.
-	known := &ability{capabilities: &chartutil.Capabilities{
+	known := &discoveredCapabilities{capabilities: &chartutil.Capabilities{
 		APIVersions: apis,
 		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
 		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,

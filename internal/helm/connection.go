@@ -42,11 +42,11 @@ func (c *connection) sharedFactory() kube.Factory {
 }
 
 // renew creates the factory of this and of later operations again.
-func (c *connection) renew(noted notedGetter) notedFactory {
+func (c *connection) renew(noted recordingGetter) recordingFactory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.factory = cmdutil.NewFactory(c.getter)
-	return notedFactory{Factory: c.factory, getter: noted}
+	return recordingFactory{Factory: c.factory, getter: noted}
 }
 
 // secrets reads and changes the metadata of Secrets.

@@ -45,7 +45,7 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 	if err != nil {
 		return nil, err
 	}
-	defer n.contents.drop(observed)
+	defer n.contents.forget(observed)
 	findings := make([]release.Finding, len(releases))
 	var (
 		looked  []release.Inspection

@@ -18,7 +18,7 @@ func TestFactoryIsExchangedBesideOthers(t *testing.T) {
 	client := New(connection, nil, nil, nil, nil)
 	var working sync.WaitGroup
 	for range 8 {
-		working.Go(func() { client.connection.renew(notedGetter{}) })
+		working.Go(func() { client.connection.renew(recordingGetter{}) })
 		working.Go(func() {
 			if _, err := client.connection.clientset(); err != nil {
 				t.Error(err)

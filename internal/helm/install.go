@@ -36,9 +36,9 @@ func (x *releaseWriter) install(ctx context.Context, op *operation, d target.Dep
 	install.TakeOwnership = takes || w.MovesObjects()
 	install.Description = w.Description
 	install.Labels = labelsOf(w.Mark)
-	install.PostRenderer = learning{masker: op.masker, next: definer{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	install.PostRenderer = secretCollector{masker: op.masker, next: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
 	for _, file := range loaded.CRDObjects() { // They can be of any kind.
-		learnManifest(op.masker, string(file.File.Data))
+		collectSecretsOfManifest(op.masker, string(file.File.Data))
 	}
 	if len(loaded.CRDObjects()) > 0 {
 		defer x.capabilities.forget()
@@ -92,6 +92,6 @@ func (x *releaseWriter) undo(ctx context.Context, op *operation, failed *helmrel
 	}
 	op.records.content = ""
 	op.leave()
-	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.Terms, w.NamespaceUsedBy, w.Timeout)
+	_, err := x.namespaces.leave(ctx, release.Observed{Release: failed.Name, Namespace: failed.Namespace, Mark: w.Mark}, w.Mark.UninstallPolicy, w.NamespaceUsedBy, w.Timeout)
 	return err
 }

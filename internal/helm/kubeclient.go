@@ -29,8 +29,8 @@ type kubeClient struct {
 	//nolint:containedctx // Helm's interface hands no context to Wait; the client lives for one operation
 	ctx      context.Context
 	objects  Objects
-	requests *requests
-	ahead    *lookahead
+	requests *requestErrors
+	ahead    *responseCache
 	// release is the one that is written, as release.Key, and within the namespace that
 	// nothing is deleted outside of, "" for any.
 	release, within string
@@ -115,11 +115,11 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	if err := refuseBuiltRecords(target); err != nil {
 		return &kube.Result{}, err
 	}
-	k.ahead.forget()
+	k.ahead.invalidate()
 	if !force { // To replace an object takes its version of that moment.
-		k.ahead.know(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
+		k.ahead.add(k.objects.Live(k.ctx, slices.Concat(target, original.Difference(target))))
 	}
-	defer k.ahead.forget()
+	defer k.ahead.invalidate()
 	result, err := k.updateAll(original, target, force)
 	k.written = target
 	k.note(result.Created)
@@ -145,7 +145,7 @@ func (k *kubeClient) updateAll(original, target kube.ResourceList, force bool) (
 				before = kube.ResourceList{found}
 			}
 			done, err := k.Client.UpdateThreeWayMerge(before, kube.ResourceList{object}, force)
-			k.ahead.made(object)
+			k.ahead.invalidateCreated(object)
 			mu.Lock()
 			defer mu.Unlock()
 			result.Created = append(result.Created, done.Created...)
@@ -275,7 +275,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Wait waits for all objects but jobs.
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
-	k.makeRoom()
+	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
 	})
@@ -283,15 +283,15 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 
 // WaitWithJobs waits for all objects, jobs too.
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
-	k.makeRoom()
+	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
 		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
 	})
 }
 
-// makeRoom lets others run during a wait. There is one for crds/ too, before anything of
+// yieldToken lets others run during a wait. There is one for crds/ too, before anything of
 // the release is written, which keeps its place.
-func (k *kubeClient) makeRoom() {
+func (k *kubeClient) yieldToken() {
 	if k.written != nil {
 		k.rest()
 	}

@@ -21,40 +21,40 @@ const (
 	labelRevision = labelPrefix + "revision"
 	// Terms, joined by "_"; always written, since Helm hands labels on to the
 	// next revision.
-	labelTerms   = labelPrefix + "terms"
-	labelAccount = labelPrefix + "service-account"
+	labelUninstallPolicy = labelPrefix + "terms"
+	labelAccount         = labelPrefix + "service-account"
 	// labelSalt is the key of the digest of a record's content, see record.Salt.
 	labelSalt = labelPrefix + "content-salt"
 )
 
 // The terms as they are written in a label.
 const (
-	termKeepResources   = "keep-resources"
-	termDeleteNamespace = "delete-namespace"
-	termNamespaceKeys   = "namespace-keys"
-	termOwnValues       = "own-values"
+	policyKeepResources   = "keep-resources"
+	policyDeleteNamespace = "delete-namespace"
+	policyNamespaceKeys   = "namespace-keys"
+	policyOwnValues       = "own-values"
 )
 
 // labelsOf writes a mark as labels.
 func labelsOf(m release.Mark) map[string]string {
 	return map[string]string{
-		labelMarkedBy: m.Owner,
-		labelTarget:   m.Target,
-		labelInstance: m.Instance,
-		labelAdoption: m.AdoptionKey,
-		labelBundle:   m.Bundle,
-		labelDigest:   m.Digest,
-		labelRevision: strconv.Itoa(m.Revision),
-		labelTerms:    writeTerms(m.Terms),
-		labelAccount:  m.Terms.ServiceAccount,
+		labelMarkedBy:        m.Owner,
+		labelTarget:          m.Target,
+		labelInstance:        m.Instance,
+		labelAdoption:        m.AdoptionKey,
+		labelBundle:          m.Bundle,
+		labelDigest:          m.Digest,
+		labelRevision:        strconv.Itoa(m.Revision),
+		labelUninstallPolicy: writeUninstallPolicy(m.UninstallPolicy),
+		labelAccount:         m.UninstallPolicy.ServiceAccount,
 	}
 }
 
-func writeTerms(t release.Terms) string {
+func writeUninstallPolicy(t release.UninstallPolicy) string {
 	var terms []string
 	for term, holds := range map[string]bool{
-		termKeepResources: t.KeepResources, termDeleteNamespace: t.DeleteNamespace, termNamespaceKeys: t.NamespaceKeys,
-		termOwnValues: t.OwnValues,
+		policyKeepResources: t.KeepResources, policyDeleteNamespace: t.DeleteNamespace, policyNamespaceKeys: t.NamespaceKeys,
+		policyOwnValues: t.OwnValues,
 	} {
 		if holds {
 			terms = append(terms, term)
@@ -64,14 +64,14 @@ func writeTerms(t release.Terms) string {
 	return strings.Join(terms, "_")
 }
 
-func readTerms(labels map[string]string) release.Terms {
-	terms := strings.Split(labels[labelTerms], "_")
-	return release.Terms{
-		KeepResources:   slices.Contains(terms, termKeepResources),
-		DeleteNamespace: slices.Contains(terms, termDeleteNamespace),
-		NamespaceKeys:   slices.Contains(terms, termNamespaceKeys),
+func readUninstallPolicy(labels map[string]string) release.UninstallPolicy {
+	terms := strings.Split(labels[labelUninstallPolicy], "_")
+	return release.UninstallPolicy{
+		KeepResources:   slices.Contains(terms, policyKeepResources),
+		DeleteNamespace: slices.Contains(terms, policyDeleteNamespace),
+		NamespaceKeys:   slices.Contains(terms, policyNamespaceKeys),
 		ServiceAccount:  shared(labels[labelAccount]),
-		OwnValues:       slices.Contains(terms, termOwnValues),
+		OwnValues:       slices.Contains(terms, policyOwnValues),
 	}
 }
 
@@ -83,13 +83,13 @@ func markOf(labels map[string]string) release.Mark {
 	// A revision that is no number was not written here and matches nothing.
 	revision, _ := strconv.Atoi(labels[labelRevision])
 	return release.Mark{
-		Owner:    shared(labels[labelMarkedBy]),
-		Target:   shared(labels[labelTarget]),
-		Instance: shared(labels[labelInstance]),
-		Bundle:   shared(labels[labelBundle]),
-		Digest:   shared(labels[labelDigest]),
-		Terms:    readTerms(labels),
-		Revision: revision,
+		Owner:           shared(labels[labelMarkedBy]),
+		Target:          shared(labels[labelTarget]),
+		Instance:        shared(labels[labelInstance]),
+		Bundle:          shared(labels[labelBundle]),
+		Digest:          shared(labels[labelDigest]),
+		UninstallPolicy: readUninstallPolicy(labels),
+		Revision:        revision,
 
 		AdoptionKey: shared(labels[labelAdoption]),
 	}

@@ -36,13 +36,13 @@ type namespaceManager struct {
 // gives it the labels and annotations that the bundle asks for, ahead of all
 // objects: those of Pod Security decide which pods may start.
 func (m *namespaceManager) prepare(ctx context.Context, d target.Deployment, mark release.Mark, observed *release.Observed) error {
-	had := observed != nil && observed.Mark.Terms.NamespaceKeys
+	had := observed != nil && observed.Mark.UninstallPolicy.NamespaceKeys
 	if observed == nil {
 		if err := m.make(ctx, d, mark); err != nil {
 			return err
 		}
 	}
-	if !mark.Terms.NamespaceKeys && !had {
+	if !mark.UninstallPolicy.NamespaceKeys && !had {
 		return nil
 	}
 	return m.setKeys(ctx, d.Namespace, d.Release, d.Options.NamespaceLabels, d.Options.NamespaceAnnotations)
@@ -111,7 +111,7 @@ func protectedNamespace(name string) bool {
 // leave does what the terms of a release say of its namespace once the
 // release is gone. usedBy are releases that are to be deployed there. It returns what
 // keeps the namespace from being deleted.
-func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, terms release.Terms, usedBy []string, timeout time.Duration) (inUse []string, err error) {
+func (m *namespaceManager) leave(ctx context.Context, observed release.Observed, terms release.UninstallPolicy, usedBy []string, timeout time.Duration) (inUse []string, err error) {
 	if !terms.DeleteNamespace && !terms.NamespaceKeys {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (m *namespaceManager) remove(ctx context.Context, clientset kubernetes.Inte
 	return inUse, err
 }
 
-func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, terms release.Terms) error {
+func (m *namespaceManager) dropKeys(ctx context.Context, observed release.Observed, terms release.UninstallPolicy) error {
 	if !terms.NamespaceKeys {
 		return nil
 	}
@@ -234,7 +234,7 @@ func inNamespace(ctx context.Context, getter action.RESTClientGetter, namespace 
 			mu.Lock()
 			defer mu.Unlock()
 			for _, item := range list.Items {
-				if !isByTheWay(kind.kind, &item) {
+				if !isNamespaceDefault(kind.kind, &item) {
 					names = append(names, kind.kind+" "+item.Name)
 				}
 			}
@@ -273,8 +273,8 @@ func listable(lists []*metav1.APIResourceList) []listableKind {
 	return kinds
 }
 
-// isByTheWay knows what comes and goes with a namespace.
-func isByTheWay(kind string, object metav1.Object) bool {
+// isNamespaceDefault knows what comes and goes with a namespace.
+func isNamespaceDefault(kind string, object metav1.Object) bool {
 	switch {
 	case len(object.GetOwnerReferences()) > 0, object.GetDeletionTimestamp() != nil:
 		return true

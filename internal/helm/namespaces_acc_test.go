@@ -68,7 +68,7 @@ func TestAccRemovalBesideAnInstallLeavesTheNamespace(t *testing.T) {
 				installed <- err
 			}()
 			<-reached
-			removed, err := o.uninstall(release.Known{Release: "web", Namespace: o.namespace, Content: written.Content, Terms: release.Terms{DeleteNamespace: true}})
+			removed, err := o.uninstall(release.Known{Release: "web", Namespace: o.namespace, Content: written.Content, UninstallPolicy: release.UninstallPolicy{DeleteNamespace: true}})
 			close(proceed)
 			if err != nil {
 				t.Error(err)

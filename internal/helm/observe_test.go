@@ -16,7 +16,7 @@ func TestObservedTextsAreShared(t *testing.T) {
 	t.Parallel()
 	list := func() release.Observed { // Texts of its own, as each answer of an API server has them.
 		own := strings.Clone
-		labels := labelsOf(release.Mark{Owner: "acme", Target: "web", Instance: "i", AdoptionKey: "k", Bundle: "b", Digest: "d", Terms: release.Terms{ServiceAccount: "s"}})
+		labels := labelsOf(release.Mark{Owner: "acme", Target: "web", Instance: "i", AdoptionKey: "k", Bundle: "b", Digest: "d", UninstallPolicy: release.UninstallPolicy{ServiceAccount: "s"}})
 		labels[wellknown.RecordName], labels[wellknown.RecordStatus] = "app", "deployed"
 		for name, value := range labels {
 			labels[name] = own(value)
@@ -27,7 +27,7 @@ func TestObservedTextsAreShared(t *testing.T) {
 		return map[string]string{
 			"release": o.Release, "namespace": o.Namespace, "status": string(o.Status), "owner": o.Mark.Owner, "target": o.Mark.Target,
 			"instance": o.Mark.Instance, "adoption key": o.Mark.AdoptionKey, "bundle": o.Mark.Bundle, "digest": o.Mark.Digest,
-			"service account": o.Mark.Terms.ServiceAccount,
+			"service account": o.Mark.UninstallPolicy.ServiceAccount,
 		}
 	}
 	first, second := texts(list()), texts(list())

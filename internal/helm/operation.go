@@ -69,11 +69,11 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	if err != nil {
 		return nil, err
 	}
-	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(learningSecrets{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
-	noted, ahead := &requests{}, &lookahead{existing: s.objects.Existing}
-	getter := notedGetter{RESTClientGetter: s.connection.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
+	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(secretCollectingStore{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
+	noted, ahead := &requestErrors{}, &responseCache{existing: s.objects.Existing}
+	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
 	client := &kubeClient{
-		Client:    &kube.Client{Factory: notedFactory{Factory: s.connection.sharedFactory(), getter: getter}, Namespace: namespace, Log: silent},
+		Client:    &kube.Client{Factory: recordingFactory{Factory: s.connection.sharedFactory(), getter: getter}, Namespace: namespace, Log: silent},
 		ctx:       ctx,
 		objects:   s.objects,
 		requests:  noted,

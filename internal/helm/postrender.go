@@ -10,12 +10,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// keeper is a post-renderer that makes Helm leave custom resource definitions
+// crdKeeper is a post-renderer that makes Helm leave custom resource definitions
 // where they are when a release goes, as all resources of their kinds would go
 // with them (Fleet: internal/helmdeployer/postrender.go).
-type keeper struct{}
+type crdKeeper struct{}
 
-func (keeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+func (crdKeeper) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if !bytes.Contains(rendered.Bytes(), []byte(manifest.CRDKind)) {
 		return rendered, nil
 	}
@@ -36,5 +36,5 @@ func postRendererFor(d target.Deployment) postrender.PostRenderer {
 	if d.Options.DeleteCRDResources {
 		return nil
 	}
-	return keeper{}
+	return crdKeeper{}
 }

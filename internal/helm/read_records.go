@@ -244,8 +244,8 @@ func (r *recordReader) justWritten(observed release.Observed) (record, bool) {
 	return kept, ok
 }
 
-// drop lets go of what was kept of records.
-func (r *recordReader) drop(records []release.Observed) {
+// forget lets go of what was kept of records.
+func (r *recordReader) forget(records []release.Observed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, observed := range records {

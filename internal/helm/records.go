@@ -26,8 +26,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// recordPatience is how long a record is tried to be written, at least.
-const recordPatience = 5 * time.Second
+// recordTimeout is how long a record is tried to be written, at least.
+const recordTimeout = 5 * time.Second
 
 // recordDriver is Helm's own storage of release records, in which a removal
 // can hold on to the record and leave objects alone.
@@ -84,7 +84,7 @@ type recordDriver struct {
 // of an install, an upgrade and a rollback.
 func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 	d.history, d.isRead = nil, false
-	learnRecord(d.masker, record)
+	collectSecretsOfRecord(d.masker, record)
 	if d.before != nil {
 		if err := d.before(); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 func (d *recordDriver) Get(key string) (*helmrelease.Release, error) {
 	record, err := d.get(key)
 	if err == nil {
-		learnRecord(d.masker, record)
+		collectSecretsOfRecord(d.masker, record)
 	}
 	if err == nil && d.accept != nil {
 		err = d.accept(record)
@@ -178,7 +178,7 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
 		record = &stored
 	}
-	_, d.unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordPatience, time.Until(d.until))), func() (struct{}, error) {
+	_, d.unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.until))), func() (struct{}, error) {
 		err := d.Secrets.Update(key, record)
 		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
 			err = retry.Permanent(err)
@@ -188,9 +188,9 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 	return d.unwritten
 }
 
-// isTaken says whether the newest record keeps a release from being installed
+// isNameInUse says whether the newest record keeps a release from being installed
 // (helm.sh/helm/v3, pkg/action/install.go, availableName).
-func isTaken(records []*helmrelease.Release) bool {
+func isNameInUse(records []*helmrelease.Release) bool {
 	newest := slices.MaxFunc(records, byRevision)
 	return newest.Info.Status != helmrelease.StatusUninstalled && newest.Info.Status != helmrelease.StatusFailed
 }
@@ -210,24 +210,24 @@ func (d *recordDriver) Query(labels map[string]string) ([]*helmrelease.Release, 
 	return nil, err
 }
 
-// foresee reads the history of a release ahead of the first query. One that fails asks
+// prefetchHistory reads the history of a release ahead of the first query. One that fails asks
 // again.
-func (d *recordDriver) foresee(name string) { _ = d.know(name) }
+func (d *recordDriver) prefetchHistory(name string) { _ = d.loadHistory(name) }
 
-// know reads the history unless it is known.
-func (d *recordDriver) know(name string) error {
+// loadHistory reads the history unless it is known.
+func (d *recordDriver) loadHistory(name string) error {
 	if d.isRead {
 		return nil
 	}
 	if err := d.read(name); err != nil {
 		return err
 	}
-	d.isRead, d.taken = true, len(d.history) > 0 && isTaken(d.history)
+	d.isRead, d.taken = true, len(d.history) > 0 && isNameInUse(d.history)
 	return nil
 }
 
 func (d *recordDriver) query(name, status string) ([]*helmrelease.Release, error) {
-	if err := d.know(name); err != nil {
+	if err := d.loadHistory(name); err != nil {
 		return nil, err
 	}
 	if len(d.history) == 0 {
@@ -336,7 +336,7 @@ func (d *recordDriver) listed(key string) (*helmrelease.Release, error) {
 // put completes a record.
 func (d *recordDriver) put(record, full *helmrelease.Release) error {
 	full.Labels = record.Labels // All of them, as in what Helm lists.
-	learnRecord(d.masker, full)
+	collectSecretsOfRecord(d.masker, full)
 	if d.edit != nil {
 		d.unedited = &helmrelease.Release{Version: full.Version, Manifest: full.Manifest, Hooks: full.Hooks}
 		if err := d.edit(full); err != nil {

@@ -43,14 +43,14 @@ type uninstaller struct {
 }
 
 func (u *uninstaller) uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	if removal.Known.Terms.KeepResources {
+	if removal.Known.UninstallPolicy.KeepResources {
 		return release.Removed{}, u.records.remove(ctx, observed)
 	}
 	removed, err := u.withoutNamespace(ctx, observed, removal)
 	if err != nil {
 		return removed, fmt.Errorf("uninstalling release %s in namespace %s: %w", observed.Release, observed.Namespace, err)
 	}
-	removed.InNamespace, err = u.namespaces.leave(ctx, observed, removal.Known.Terms, removal.NamespaceUsedBy, removal.Timeout)
+	removed.InNamespace, err = u.namespaces.leave(ctx, observed, removal.Known.UninstallPolicy, removal.NamespaceUsedBy, removal.Timeout)
 	return removed, err
 }
 
@@ -153,7 +153,7 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 	var going []*unstructured.Unstructured
 	for i, object := range parsed {
 		key, live := listed[i].Key(), there[listed[i].Key()]
-		if removal.Spare[key] || live.held == heldByOther {
+		if removal.KeepObjects[key] || live.held == ownedByOther {
 			continue
 		}
 		known, err := o.knows(mapper, object.GroupVersionKind())
@@ -169,7 +169,7 @@ func (o *operation) removable(ctx context.Context, stream string, observed relea
 			continue
 		case live.uid == "": // It is not there.
 			continue
-		case live.held == heldByNobody || !live.isWithin(removal.Known.TargetNamespace):
+		case live.held == ownedByNobody || !live.isWithin(removal.Known.TargetNamespace):
 			notOwned = append(notOwned, key)
 			continue
 		}

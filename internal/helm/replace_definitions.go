@@ -95,7 +95,7 @@ func definitionDiffers(live, wanted *unstructured.Unstructured) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	after, err := typedDefinition(replacement(live, wanted))
+	after, err := typedDefinition(replacementDefinition(live, wanted))
 	if err != nil {
 		return false, err
 	}
@@ -120,9 +120,9 @@ func typedDefinition(definition *unstructured.Unstructured) (*apiextensionsv1.Cu
 	return &typed, nil
 }
 
-// replacement is a live definition with what a chart says. Labels and annotations of others
+// replacementDefinition is a live definition with what a chart says. Labels and annotations of others
 // stay, and so does the certificate that a controller has put beside a conversion webhook.
-func replacement(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
+func replacementDefinition(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
 	bundlePath := []string{"spec", "conversion", "webhook", "clientConfig", "caBundle"}
 	made := live.DeepCopy()
 	made.Object["spec"] = wanted.DeepCopy().Object["spec"]
@@ -193,7 +193,7 @@ func (c *definitions) replaceOne(ctx context.Context, wanted *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		_, err = client.Update(ctx, replacement(live, wanted), metav1.UpdateOptions{FieldManager: fieldManager})
+		_, err = client.Update(ctx, replacementDefinition(live, wanted), metav1.UpdateOptions{FieldManager: fieldManager})
 		return err
 	})
 	if err != nil {

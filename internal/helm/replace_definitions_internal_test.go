@@ -99,7 +99,7 @@ func TestDefinitionDiffers(t *testing.T) {
 			if err != nil || got != test.want {
 				t.Errorf("definitionDiffers() = %t, %v, want %t", got, err, test.want)
 			}
-			if version := replacement(live, wanted).GetResourceVersion(); version != "7" {
+			if version := replacementDefinition(live, wanted).GetResourceVersion(); version != "7" {
 				t.Errorf("the replacement has resourceVersion %q", version)
 			}
 		})

@@ -21,9 +21,9 @@ import (
 // An API server, or a webhook that it asks, can quote an object that it refuses. So an
 // operation gives its masker the values of all Secrets before it sends them.
 
-// learnManifest adds the values of all Secrets in a manifest. A manifest that cannot be read
+// collectSecretsOfManifest adds the values of all Secrets in a manifest. A manifest that cannot be read
 // has none that could be sent.
-func learnManifest(masker *diff.Masker, stream string) {
+func collectSecretsOfManifest(masker *diff.Masker, stream string) {
 	if !strings.Contains(stream, "Secret") {
 		return
 	}
@@ -36,34 +36,34 @@ func learnManifest(masker *diff.Masker, stream string) {
 	}
 }
 
-// learnRecord adds the values of all Secrets in a record. Helm gives hooks to no
+// collectSecretsOfRecord adds the values of all Secrets in a record. Helm gives hooks to no
 // post-renderer.
-func learnRecord(masker *diff.Masker, record *helmrelease.Release) {
-	learnManifest(masker, record.Manifest)
+func collectSecretsOfRecord(masker *diff.Masker, record *helmrelease.Release) {
+	collectSecretsOfManifest(masker, record.Manifest)
 	for _, hook := range record.Hooks {
-		learnManifest(masker, hook.Manifest)
+		collectSecretsOfManifest(masker, hook.Manifest)
 	}
 }
 
-// learning is a post-renderer that adds the values of the Secrets that pass it. Helm checks
+// secretCollector is a post-renderer that adds the values of the Secrets that pass it. Helm checks
 // a manifest before it makes a record.
-type learning struct {
+type secretCollector struct {
 	masker *diff.Masker
 	next   interface {
 		Run(rendered *bytes.Buffer) (*bytes.Buffer, error)
 	}
 }
 
-func (l learning) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	learnManifest(l.masker, rendered.String())
+func (l secretCollector) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+	collectSecretsOfManifest(l.masker, rendered.String())
 	if l.next == nil {
 		return rendered, nil
 	}
 	return l.next.Run(rendered)
 }
 
-// learningLookup adds the values of the Secrets that templates look up.
-func learningLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+// collectSecretsOfLookup adds the values of the Secrets that templates look up.
+func collectSecretsOfLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		found, err := lookup(ctx, getter, apiVersion, kind, namespace, name)
 		if err == nil {
@@ -73,33 +73,33 @@ func learningLookup(getter action.RESTClientGetter, masker *diff.Masker) func(ct
 	}
 }
 
-// learningSecrets adds the content of release records before it is sent: it contains the values
+// secretCollectingStore adds the content of release records before it is sent: it contains the values
 // of all Secrets of the release.
-type learningSecrets struct {
+type secretCollectingStore struct {
 	corev1client.SecretInterface
 
 	masker *diff.Masker
 }
 
-func (s learningSecrets) learn(record *corev1.Secret) {
+func (s secretCollectingStore) collect(record *corev1.Secret) {
 	for _, content := range record.Data {
 		s.masker.Add(string(content))
 	}
 }
 
-func (s learningSecrets) Create(ctx context.Context, record *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
-	s.learn(record)
+func (s secretCollectingStore) Create(ctx context.Context, record *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
+	s.collect(record)
 	return s.SecretInterface.Create(ctx, record, options)
 }
 
-func (s learningSecrets) Update(ctx context.Context, record *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
-	s.learn(record)
+func (s secretCollectingStore) Update(ctx context.Context, record *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
+	s.collect(record)
 	return s.SecretInterface.Update(ctx, record, options)
 }
 
-// learnLive adds the values of the live Secret that a refused request was about. Webhooks are
+// collectSecretsOfLive adds the values of the live Secret that a refused request was about. Webhooks are
 // given it as it was, with values that no manifest has.
-func (n noting) learnLive(refused *http.Request) {
+func (n errorRecorder) collectSecretsOfLive(refused *http.Request) {
 	const collection = "/secrets/"
 	read := refused.Method == http.MethodGet || refused.Method == http.MethodPost
 	if read || n.masker == nil || !strings.Contains(refused.URL.Path, collection) {

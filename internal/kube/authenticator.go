@@ -83,7 +83,7 @@ func (a *authenticator) install(on *transport.Config) {
 }
 
 func (a *authenticator) wrap(next http.RoundTripper) http.RoundTripper {
-	return signing{next: next, by: a}
+	return credentialTransport{next: next, by: a}
 }
 
 // lastCertificate is that of the request for which a connection is opened.
@@ -189,16 +189,16 @@ func isSameCertificate(a, b *tls.Certificate) bool {
 	return a.Leaf.Equal(b.Leaf)
 }
 
-// signing is a transport that signs requests.
-type signing struct {
+// credentialTransport is a transport that signs requests.
+type credentialTransport struct {
 	next http.RoundTripper
 	by   *authenticator
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (s signing) WrappedRoundTripper() http.RoundTripper { return s.next }
+func (s credentialTransport) WrappedRoundTripper() http.RoundTripper { return s.next }
 
-func (s signing) RoundTrip(request *http.Request) (*http.Response, error) {
+func (s credentialTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Header.Get("Authorization") != "" {
 		return s.next.RoundTrip(request)
 	}
@@ -217,17 +217,17 @@ func (s signing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// timed is a transport that gives a request its time, from when it is signed. A request
+// timeoutTransport is a transport that gives a request its time, from when it is signed. A request
 // that waits for a command has more.
-type timed struct {
+type timeoutTransport struct {
 	next  http.RoundTripper
 	limit time.Duration
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (t timed) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func (t timed) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t timeoutTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Has("watch") {
 		return t.next.RoundTrip(request)
 	}

@@ -20,18 +20,18 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 	if err != nil {
 		return release.Finding{}, err
 	}
-	by, err := newMeasure(of, parts)
+	by, err := newComparer(of, parts)
 	if err != nil {
 		return release.Finding{}, err
 	}
 	var (
 		finding release.Finding
 		objects []*resource.Info
-		health  = health{by: by, parts: map[*resource.Info]part{}}
+		health  = health{by: by, parts: map[*resource.Info]manifestObject{}}
 	)
 	for _, p := range parts {
 		if p.info.Mapping.Resource.Resource == "" {
-			if err := by.put(&finding, p, sight{}); err != nil {
+			if err := by.compare(&finding, p, readResult{}); err != nil {
 				return release.Finding{}, err
 			}
 			continue
@@ -39,13 +39,13 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 		health.parts[p.info] = p
 		objects = append(objects, p.info)
 	}
-	v := newVigil(c, objects, health)
+	v := newWaiter(c, objects, health)
 	if finding.Settled() {
-		if err = v.keep(ctx, v.pending); err == nil {
+		if err = v.wait(ctx, v.pending); err == nil {
 			err = c.waitServed(ctx, v.definitions)
 		}
 	} else {
-		v.look(ctx, v.pending)
+		v.poll(ctx, v.pending)
 		err = v.result(ctx)
 	}
 	if unsettled, ok := errors.AsType[*unsettledError](err); ok {
@@ -65,17 +65,17 @@ func (c *Client) Await(ctx context.Context, of release.Inspection, wanted []*uns
 // health is what is waited for when the objects of a release are to be ready that
 // somebody else has written.
 type health struct {
-	by    measure
-	parts map[*resource.Info]part
+	by    comparer
+	parts map[*resource.Info]manifestObject
 }
 
-func (h health) judge(object *resource.Info, got sight) (release.Finding, bool, error) {
+func (h health) evaluate(object *resource.Info, got readResult) (release.Finding, bool, error) {
 	var finding release.Finding
-	err := h.by.put(&finding, h.parts[object], got)
+	err := h.by.compare(&finding, h.parts[object], got)
 	return finding, finding.Settled() && err == nil, err
 }
 
-func (h health) missed(left []release.Finding) error {
+func (h health) timeoutError(left []release.Finding) error {
 	var all release.Finding
 	for _, of := range left {
 		all.Missing = append(all.Missing, of.Missing...)
@@ -86,7 +86,7 @@ func (h health) missed(left []release.Finding) error {
 
 func (health) isHopeless([]release.Finding, time.Time) bool { return false }
 
-func (health) due() time.Time { return time.Time{} }
+func (health) nextCheck() time.Time { return time.Time{} }
 
 // unsettledError carries what is missing or not ready.
 type unsettledError struct{ finding release.Finding }

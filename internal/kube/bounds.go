@@ -50,17 +50,17 @@ const (
 	objectWeight, itemWeight = 256, 24
 )
 
-// bounded is a transport that follows no redirect and reads no response without end.
-type bounded struct {
+// limitingTransport is a transport that follows no redirect and reads no response without end.
+type limitingTransport struct {
 	next http.RoundTripper
 	// prefix is the path under which the API server is served.
 	prefix string
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+func (b limitingTransport) WrappedRoundTripper() http.RoundTripper { return b.next }
 
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+func (b limitingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err != nil {
 		return response, err
@@ -86,8 +86,8 @@ func hostOf(from *url.URL, target string) string {
 	return to.Host
 }
 
-func (b bounded) limit(request *http.Request, response *http.Response) io.ReadCloser {
-	what, limit := whatIsRead(strings.TrimPrefix(request.URL.Path, b.prefix))
+func (b limitingTransport) limit(request *http.Request, response *http.Response) io.ReadCloser {
+	what, limit := responseLimit(strings.TrimPrefix(request.URL.Path, b.prefix))
 	watches := request.URL.Query().Has("watch")
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
@@ -110,8 +110,8 @@ func (b bounded) limit(request *http.Request, response *http.Response) io.ReadCl
 	return &body
 }
 
-// whatIsRead says what a path of an API server leads to, and how much of it is read.
-func whatIsRead(path string) (what string, limit int64) {
+// responseLimit says what a path of an API server leads to, and how much of it is read.
+func responseLimit(path string) (what string, limit int64) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case parts[0] == "api" && len(parts) > 2: //nolint:mnd // api, version, resource

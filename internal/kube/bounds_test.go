@@ -34,7 +34,7 @@ func TestWhatIsRead(t *testing.T) {
 	for path, want := range tests {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			if got, limit := whatIsRead(path); got != want || limit <= 0 {
+			if got, limit := responseLimit(path); got != want || limit <= 0 {
 				t.Errorf("%s, %d bytes, want %s", got, limit, want)
 			}
 		})

@@ -34,14 +34,14 @@ func isBrokenOff(err error) bool {
 	return is && broken.answered
 }
 
-// marking gives errors of connections a type. Those that client-go knows by comparing
+// errorTyper gives errors of connections a type. Those that client-go knows by comparing
 // stay as they are, and so do those of watches, which end in the middle.
-type marking struct{ next http.RoundTripper }
+type errorTyper struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (m marking) WrappedRoundTripper() http.RoundTripper { return m.next }
+func (m errorTyper) WrappedRoundTripper() http.RoundTripper { return m.next }
 
-func (m marking) RoundTrip(request *http.Request) (*http.Response, error) {
+func (m errorTyper) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(request)
 	if err == nil {
 		if !request.URL.Query().Has("watch") {
@@ -49,7 +49,7 @@ func (m marking) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return response, nil
 	}
-	if isKnown(err) || request.Context().Err() != nil {
+	if isTyped(err) || request.Context().Err() != nil {
 		return response, err
 	}
 	return response, &brokenError{err: err}
@@ -69,7 +69,7 @@ func (b markedBody) Read(into []byte) (int, error) {
 	return n, &brokenError{err: err, answered: true}
 }
 
-func isKnown(err error) bool {
+func isTyped(err error) bool {
 	var (
 		operation   *net.OpError
 		lookup      *net.DNSError

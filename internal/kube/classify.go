@@ -25,7 +25,7 @@ func Classify(cluster string, err error) error {
 	switch {
 	case err == nil, isClassified(err):
 		return err
-	case IsDenied(err), isUnwelcome(err), isRedirected(err):
+	case IsDenied(err), isCertificateRejected(err), isRedirected(err):
 		return &status.DeniedError{Cluster: cluster, Err: err}
 	case isUnreachable(err):
 		return &status.UnreachableError{Cluster: cluster, Err: err}
@@ -64,11 +64,11 @@ func isBusy(err error) bool {
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError || apierrors.IsConflict(err)
 }
 
-// isUnwelcome says whether a server broke the connection off with a TLS alert,
+// isCertificateRejected says whether a server broke the connection off with a TLS alert,
 // which it does when it does not accept a client's certificate. The alert itself
 // has a type that crypto/tls keeps to itself; it is known by its operation
 // (crypto/tls/conn.go, readRecordOrCCS).
-func isUnwelcome(err error) bool {
+func isCertificateRejected(err error) bool {
 	operation, ok := errors.AsType[*net.OpError](err)
 	return ok && operation.Op == "remote error"
 }

@@ -104,8 +104,8 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 	// Innermost, so that what it sees comes from the network and not from whatever
 	// has to be read to sign a request.
 	inner := func(next http.RoundTripper) http.RoundTripper {
-		signed := learning{next: next, masker: masker, last: &atomic.Value{}}
-		return bounded{next: marking{next: signed}, prefix: strings.TrimSuffix(server.Path, "/")}
+		signed := credentialCollector{next: next, masker: masker, last: &atomic.Value{}}
+		return limitingTransport{next: errorTyper{next: signed}, prefix: strings.TrimSuffix(server.Path, "/")}
 	}
 	config.WrapTransport = transport.Wrappers(inner, config.WrapTransport)
 	shared, err := transportFor(config, limit)
@@ -114,7 +114,7 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 	}
 	limited := &rest.Config{
 		Host:      server.String(),
-		Transport: retrying(crowd{next: shared, places: make(chan struct{}, inFlight)}),
+		Transport: withRetries(inflightLimiter{next: shared, tokens: make(chan struct{}, inFlight)}),
 		UserAgent: config.UserAgent,
 		Timeout:   config.Timeout,
 		QPS:       config.QPS,
@@ -135,23 +135,23 @@ func share(config *rest.Config, limit time.Duration, masker *diff.Masker) (*rest
 // the streams that an API server allows on one connection.
 const inFlight = 64
 
-// crowd lets so many requests pass at once. It counts them until they are answered,
+// inflightLimiter lets so many requests pass at once. It counts them until they are answered,
 // not until the response was read, so that a watch occupies no slot.
-type crowd struct {
+type inflightLimiter struct {
 	next   http.RoundTripper
-	places chan struct{}
+	tokens chan struct{}
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (c crowd) WrappedRoundTripper() http.RoundTripper { return c.next }
+func (c inflightLimiter) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-func (c crowd) RoundTrip(request *http.Request) (*http.Response, error) {
+func (c inflightLimiter) RoundTrip(request *http.Request) (*http.Response, error) {
 	select {
-	case c.places <- struct{}{}:
+	case c.tokens <- struct{}{}:
 	case <-request.Context().Done():
 		return nil, context.Cause(request.Context())
 	}
-	defer func() { <-c.places }()
+	defer func() { <-c.tokens }()
 	return c.next.RoundTrip(request)
 }
 

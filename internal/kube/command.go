@@ -34,10 +34,10 @@ const (
 	// commandTime is how long a command may take that prints credentials. Nobody can type
 	// anything into it, so what takes longer waits for something that does not come.
 	commandTime = time.Minute
-	// printedLimit is how much a command may print, in bytes, saidLimit how much is kept of
+	// printedLimit is how much a command may print, in bytes, stderrLimit how much is kept of
 	// what it writes to standard error, and shownLimit how much of its last line is shown.
 	printedLimit = 1 << 20
-	saidLimit    = 64 << 10
+	stderrLimit  = 64 << 10
 	shownLimit   = 500
 	// closing is how long output is read that others hold open when a command has ended.
 	closing = 2 * time.Second
@@ -91,7 +91,9 @@ func transportFor(config *rest.Config, limit time.Duration) (http.RoundTripper, 
 		if err != nil {
 			return nil, err
 		}
-		made.Wrap(func(next http.RoundTripper) http.RoundTripper { return timed{next: next, limit: config.Timeout} })
+		made.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return timeoutTransport{next: next, limit: config.Timeout}
+		})
 		authenticatorOf(by).install(made)
 	}
 	return transport.New(made)
@@ -159,7 +161,7 @@ func authenticatorOf(c command) *authenticator {
 func (c command) run(ctx context.Context) (*credentials, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	printed := &printed{full: func() { stop(errPrintsTooMuch) }}
+	printed := &limitedOutput{full: func() { stop(errPrintsTooMuch) }}
 	process := exec.CommandContext(ctx, c.Name, c.Args...) //nolint:gosec // the user's configuration names it
 	process.Env = slices.Concat(os.Environ(), c.Env, []string{"KUBERNETES_EXEC_INFO=" + string(c.Info)})
 	said := &tail{}
@@ -230,13 +232,13 @@ func (c command) decode(content []byte) (*credentials, error) {
 	return read, nil
 }
 
-// printed is what a command has printed.
-type printed struct {
+// limitedOutput is what a command has printed.
+type limitedOutput struct {
 	content bytes.Buffer
 	full    func()
 }
 
-func (p *printed) Write(content []byte) (int, error) {
+func (p *limitedOutput) Write(content []byte) (int, error) {
 	if p.content.Len()+len(content) > printedLimit {
 		p.full()
 		return 0, errPrintsTooMuch
@@ -251,8 +253,8 @@ type tail struct {
 }
 
 func (t *tail) Write(content []byte) (int, error) {
-	t.content = append(t.content, content[max(0, len(content)-saidLimit):]...)
-	if more := len(t.content) - saidLimit; more > 0 || len(content) > saidLimit {
+	t.content = append(t.content, content[max(0, len(content)-stderrLimit):]...)
+	if more := len(t.content) - stderrLimit; more > 0 || len(content) > stderrLimit {
 		t.content, t.cut = append([]byte(nil), t.content[max(0, more):]...), true
 	}
 	return len(content), nil

@@ -38,31 +38,31 @@ type comparison struct {
 type values struct {
 	wanted, live any
 	// typed is the wanted value as the server would write it, such as "1" for "1000m".
-	typed form
+	typed typedValue
 }
 
-// form is a value in the notation of its Go type. known says that the type is known,
+// typedValue is a value in the notation of its Go type. known says that the type is known,
 // and there that it has the field.
-type form struct {
-	value        any
-	known, there bool
+type typedValue struct {
+	value         any
+	known, exists bool
 }
 
-func (f form) field(key string) form {
+func (f typedValue) field(key string) typedValue {
 	fields, ok := f.value.(map[string]any)
 	if !f.known || !ok {
-		return form{}
+		return typedValue{}
 	}
 	value, there := fields[key]
-	return form{value: value, known: true, there: there}
+	return typedValue{value: value, known: true, exists: there}
 }
 
-func (f form) item(i, of int) form {
+func (f typedValue) item(i, of int) typedValue {
 	items, ok := f.value.([]any)
 	if !f.known || !ok || len(items) != of {
-		return form{}
+		return typedValue{}
 	}
-	return form{value: items[i], known: true, there: true}
+	return typedValue{value: items[i], known: true, exists: true}
 }
 
 func (c *comparison) add(at path, live any) {
@@ -98,7 +98,7 @@ func (c *comparison) compare(at path, v values, schema strategicpatch.LookupPatc
 		}
 		c.compareLists(at, wanted, live, v.typed, schema)
 	default:
-		if !isEqual(wanted, v.live) && (!v.typed.there || !isEqual(v.typed.value, v.live)) {
+		if !isEqual(wanted, v.live) && (!v.typed.exists || !isEqual(v.typed.value, v.live)) {
 			c.add(at, v.live)
 		}
 	}
@@ -116,12 +116,12 @@ type listSchema struct {
 // the data of a ConfigMap, is stored.
 func (v values) isDropped() bool {
 	if v.typed.known && v.wanted == "" {
-		return !v.typed.there
+		return !v.typed.exists
 	}
-	return isVacuous(v.wanted) || (v.typed.known && !v.typed.there)
+	return isEmptyValue(v.wanted) || (v.typed.known && !v.typed.exists)
 }
 
-func (c *comparison) compareLists(at path, wanted, live []any, typed form, schema strategicpatch.LookupPatchMeta) {
+func (c *comparison) compareLists(at path, wanted, live []any, typed typedValue, schema strategicpatch.LookupPatchMeta) {
 	list, _ := schema.(listSchema)
 	switch {
 	case list.isMerge && list.key != "" && allHave(wanted, list.key):
@@ -147,7 +147,7 @@ func (c *comparison) compareLists(at path, wanted, live []any, typed form, schem
 
 // compareMember looks for an item of a list with a key. Several can have the same, as
 // the ports of a Service with two protocols; one that is as wanted is enough.
-func (c *comparison) compareMember(at path, wanted any, live []any, typed form, list listSchema) {
+func (c *comparison) compareMember(at path, wanted any, live []any, typed typedValue, list listSchema) {
 	name := fieldOf(wanted, list.key)
 	at = at.item(fmt.Sprint(name))
 	var first *comparison
@@ -203,28 +203,28 @@ func fieldSchema(schema strategicpatch.LookupPatchMeta, key string) strategicpat
 
 // typedForm writes an object in the notation of its Go type. Kinds that are not
 // built in have none.
-func typedForm(content map[string]any) (form, strategicpatch.LookupPatchMeta) {
+func typedForm(content map[string]any) (typedValue, strategicpatch.LookupPatchMeta) {
 	object := &unstructured.Unstructured{Object: content}
 	typed, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil {
-		return form{}, nil
+		return typedValue{}, nil
 	}
 	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
 	if err != nil {
-		return form{}, nil
+		return typedValue{}, nil
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
-		return form{}, schema
+		return typedValue{}, schema
 	}
 	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
-		return form{}, schema
+		return typedValue{}, schema
 	}
-	return form{value: written, known: true, there: true}, schema
+	return typedValue{value: written, known: true, exists: true}, schema
 }
 
-// isVacuous says whether a value says nothing: a server need not store it.
-func isVacuous(value any) bool {
+// isEmptyValue says whether a value says nothing: a server need not store it.
+func isEmptyValue(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
@@ -234,7 +234,7 @@ func isVacuous(value any) bool {
 		return !value
 	case map[string]any:
 		for _, field := range value {
-			if !isVacuous(field) {
+			if !isEmptyValue(field) {
 				return false
 			}
 		}

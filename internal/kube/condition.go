@@ -83,13 +83,13 @@ func answerOf(info *resource.Info) *unstructured.Unstructured {
 	return object
 }
 
-// isTelling says whether a response to a write, by which an object is ready, can be
+// isConclusive says whether a response to a write, by which an object is ready, can be
 // relied on. kstatus takes an object without a status for ready, and the response to
 // a write comes before any controller had a chance to write one. So kinds of others
 // are always looked at; and built-in ones that controllers work on show by their
 // observed generation, which kstatus has compared, that the status is of what was
 // written.
-func isTelling(answer *unstructured.Unstructured) bool {
+func isConclusive(answer *unstructured.Unstructured) bool {
 	kind := answer.GroupVersionKind()
 	if !scheme.Scheme.Recognizes(kind) {
 		return false

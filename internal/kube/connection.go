@@ -223,7 +223,7 @@ func loadContent(content string) (*clientcmdapi.Config, error) {
 
 func (c Connection) direct() (*rest.Config, error) {
 	config := &rest.Config{
-		Host:        secured(c.Host),
+		Host:        withScheme(c.Host),
 		BearerToken: c.Token,
 		Username:    c.Username,
 		Password:    c.Password,
@@ -253,9 +253,9 @@ func (c Connection) direct() (*rest.Config, error) {
 	return config, nil
 }
 
-// secured completes an address without a scheme. Left to itself client-go would
+// withScheme completes an address without a scheme. Left to itself client-go would
 // send credentials to it in the clear unless a certificate is given as well.
-func secured(host string) string {
+func withScheme(host string) string {
 	if strings.Contains(host, "://") {
 		return host
 	}

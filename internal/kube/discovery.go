@@ -32,7 +32,7 @@ type discoverer struct {
 // newDiscoverer makes a discovery client of a configuration from share.
 func newDiscoverer(shared *rest.Config) (discoverer, error) {
 	config := rest.CopyConfig(shared)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return foresighted{next: next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return prefetchingTransport{next: next} })
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return discoverer{}, fmt.Errorf("creating a discovery client: %w", err)
@@ -95,13 +95,13 @@ func (s *secondHalf) take() *http.Response {
 	return response
 }
 
-// foresighted is a transport that asks for the second half of discovery with the first.
-type foresighted struct{ next http.RoundTripper }
+// prefetchingTransport is a transport that asks for the second half of discovery with the first.
+type prefetchingTransport struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (f foresighted) WrappedRoundTripper() http.RoundTripper { return f.next }
+func (f prefetchingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-func (f foresighted) RoundTrip(request *http.Request) (*http.Response, error) {
+func (f prefetchingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	second, reading := request.Context().Value(secondKey{}).(*secondHalf)
 	if !reading {
 		return f.next.RoundTrip(request)

@@ -20,7 +20,7 @@ import (
 // such an object.
 func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wanted [][]*unstructured.Unstructured) []release.Finding {
 	findings := make([]release.Finding, len(releases))
-	parts := make([][]part, len(releases))
+	parts := make([][]manifestObject, len(releases))
 	var objects []*resource.Info
 	for i, of := range releases {
 		if parts[i], findings[i].Err = c.parts(ctx, of.Observed.Namespace, wanted[i]); findings[i].Err != nil {
@@ -32,17 +32,17 @@ func (c *Client) Inspect(ctx context.Context, releases []release.Inspection, wan
 			}
 		}
 	}
-	seen := c.reader.look(ctx, objects, whole)
+	seen := c.reader.read(ctx, objects, whole)
 	for i, of := range releases {
 		if findings[i].Err == nil {
-			findings[i] = judge(of, parts[i], seen)
+			findings[i] = findingOf(of, parts[i], seen)
 		}
 	}
 	return findings
 }
 
-// part is one object of a manifest.
-type part struct {
+// manifestObject is one object of a manifest.
+type manifestObject struct {
 	wanted *unstructured.Unstructured
 	// info leads to the live object. It has no resource if the cluster does not know
 	// the kind.
@@ -50,8 +50,8 @@ type part struct {
 }
 
 // parts are the objects of a manifest, each once, in the namespace they are in.
-func (c *Client) parts(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]part, error) {
-	found := make([]part, 0, len(objects))
+func (c *Client) parts(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]manifestObject, error) {
+	found := make([]manifestObject, 0, len(objects))
 	known := map[string]bool{}
 	for _, wanted := range objects {
 		if wanted.GetName() == "" {
@@ -68,7 +68,7 @@ func (c *Client) parts(ctx context.Context, namespace string, objects []*unstruc
 		known[key] = true
 		wanted = wanted.DeepCopy()
 		wanted.SetNamespace(info.Namespace)
-		found = append(found, part{wanted: wanted, info: info})
+		found = append(found, manifestObject{wanted: wanted, info: info})
 	}
 	return found, nil
 }
@@ -77,7 +77,7 @@ func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, 
 	kind := wanted.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		if err := c.proveUnknown(kind); err != nil {
+		if err := c.confirmUnknownKind(kind); err != nil {
 			return nil, err
 		}
 		mapping, err = &meta.RESTMapping{GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, nil
@@ -95,9 +95,9 @@ func (c *Client) infoOf(ctx context.Context, wanted *unstructured.Unstructured, 
 	return info, ctx.Err()
 }
 
-// proveUnknown fails unless the API server says that it has no such kind. That
+// confirmUnknownKind fails unless the API server says that it has no such kind. That
 // discovery lacks it proves nothing: it leaves out what it could not read.
-func (c *Client) proveUnknown(kind schema.GroupVersionKind) error {
+func (c *Client) confirmUnknownKind(kind schema.GroupVersionKind) error {
 	list, err := c.typed.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -113,35 +113,35 @@ func (c *Client) proveUnknown(kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// judge compares the objects of one release.
-func judge(of release.Inspection, parts []part, seen map[*resource.Info]sight) release.Finding {
-	found, err := newMeasure(of, parts)
+// findingOf compares the objects of one release.
+func findingOf(of release.Inspection, parts []manifestObject, seen map[*resource.Info]readResult) release.Finding {
+	found, err := newComparer(of, parts)
 	if err != nil {
 		return release.Finding{Err: err}
 	}
 	var finding release.Finding
 	for _, p := range parts {
-		if err := found.put(&finding, p, seen[p.info]); err != nil {
+		if err := found.compare(&finding, p, seen[p.info]); err != nil {
 			return release.Finding{Err: err}
 		}
 	}
 	return finding
 }
 
-// measure is what the objects of one release are compared by.
-type measure struct {
+// comparer is what the objects of one release are compared by.
+type comparer struct {
 	of       release.Inspection
 	compiled rules
-	scaled   scaling
+	scaled   replicaBounds
 }
 
-func newMeasure(of release.Inspection, parts []part) (measure, error) {
+func newComparer(of release.Inspection, parts []manifestObject) (comparer, error) {
 	compiled, err := compileRules(of.Rules)
-	return measure{of: of, compiled: compiled, scaled: scalers(parts)}, err
+	return comparer{of: of, compiled: compiled, scaled: scalers(parts)}, err
 }
 
-// put puts what was seen of one object into the finding.
-func (m measure) put(finding *release.Finding, p part, got sight) error {
+// compare puts what was seen of one object into the finding.
+func (m comparer) compare(finding *release.Finding, p manifestObject, got readResult) error {
 	name := describe(p.info)
 	switch {
 	case apierrors.IsForbidden(got.err):
@@ -155,8 +155,8 @@ func (m measure) put(finding *release.Finding, p part, got sight) error {
 		if !m.compiled.ignoresMissing(p.wanted) && !isTemporary(p) {
 			finding.Missing = append(finding.Missing, name)
 		}
-	case holderOf(got.object, m.of.Observed) != "":
-		finding.NotOwned = append(finding.NotOwned, release.Holding{Object: name, Holder: holderOf(got.object, m.of.Observed)})
+	case owningRelease(got.object, m.of.Observed) != "":
+		finding.NotOwned = append(finding.NotOwned, release.OwnedObject{Object: name, Owner: owningRelease(got.object, m.of.Observed)})
 	default:
 		return compareOne(finding, p, got.object, m.compiled, m.scaled, m.of.Stored)
 	}
@@ -164,15 +164,15 @@ func (m measure) put(finding *release.Finding, p part, got sight) error {
 }
 
 // isTemporary says whether an object is made to go away by itself.
-func isTemporary(p part) bool {
+func isTemporary(p manifestObject) bool {
 	_, expires, err := unstructured.NestedFieldNoCopy(p.wanted.Object, "spec", "ttlSecondsAfterFinished")
 	return isJob(p.info) && expires && err == nil
 }
 
 // compareOne puts one object that exists into the finding.
-func compareOne(finding *release.Finding, p part, live *unstructured.Unstructured, compiled rules, scaled scaling, stored map[string]string) error {
+func compareOne(finding *release.Finding, p manifestObject, live *unstructured.Unstructured, compiled rules, scaled replicaBounds, stored map[string]string) error {
 	name := describe(p.info)
-	wanted, err := compiled.normalize(scaled.without(p.wanted, live))
+	wanted, err := compiled.normalize(scaled.withoutReplicas(p.wanted, live))
 	if err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func compareOne(finding *release.Finding, p part, live *unstructured.Unstructure
 	return nil
 }
 
-// holderOf names the release that owns an object, if that is another one. An object
+// owningRelease names the release that owns an object, if that is another one. An object
 // without a note is the release's, because its manifest says so.
-func holderOf(live *unstructured.Unstructured, observed release.Observed) string {
+func owningRelease(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
 	name, noted := annotations[wellknown.ReleaseName]
 	holder := release.Key(annotations[wellknown.ReleaseNamespace], name)
@@ -219,16 +219,16 @@ func holderOf(live *unstructured.Unstructured, observed release.Observed) string
 	return holder
 }
 
-// scaling are the bounds that autoscalers of a release keep workloads in.
-type scaling map[workload]bounds
+// replicaBounds are the bounds that autoscalers of a release keep workloads in.
+type replicaBounds map[workload]bounds
 
 type workload struct{ group, kind, namespace, name string }
 
 type bounds struct{ least, most float64 }
 
 // scalers reads the autoscalers of a manifest.
-func scalers(parts []part) scaling {
-	found := scaling{}
+func scalers(parts []manifestObject) replicaBounds {
+	found := replicaBounds{}
 	for _, p := range parts {
 		kind := p.wanted.GroupVersionKind()
 		if kind.Group != "autoscaling" || kind.Kind != "HorizontalPodAutoscaler" {
@@ -253,9 +253,9 @@ func scalers(parts []part) scaling {
 	return found
 }
 
-// without returns a workload without its number of replicas, if an autoscaler of the
+// withoutReplicas returns a workload without its number of replicas, if an autoscaler of the
 // same release has chosen the number there is.
-func (s scaling) without(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+func (s replicaBounds) withoutReplicas(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind := wanted.GroupVersionKind()
 	limits, scaled := s[workload{kind.Group, kind.Kind, wanted.GetNamespace(), wanted.GetName()}]
 	if !scaled {

@@ -149,7 +149,7 @@ func TestAccDriftIsFound(t *testing.T) {
 	if diff := cmp.Diff([]string{"ConfigMap drift-found/gone", "Ghost drift-found/boo"}, found.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]release.Holding{{Object: "ConfigMap drift-found/theirs", Holder: "elsewhere/other"}}, found.NotOwned); diff != "" {
+	if diff := cmp.Diff([]release.OwnedObject{{Object: "ConfigMap drift-found/theirs", Owner: "elsewhere/other"}}, found.NotOwned); diff != "" {
 		t.Errorf("not owned (-want +got):\n%s", diff)
 	}
 	if text := fmt.Sprintf("%+v", found); strings.Contains(text, "guessed") || strings.Contains(text, "hidden") {

@@ -33,8 +33,8 @@ type group struct {
 // cluster do together is limited by the client.
 const atOnce = 32
 
-// sight is what was seen of one object. It does not exist if both are nil.
-type sight struct {
+// readResult is what was seen of one object. It does not exist if both are nil.
+type readResult struct {
 	object *unstructured.Unstructured
 	err    error
 }
@@ -42,17 +42,17 @@ type sight struct {
 // Live reads objects and returns those that exist and those that do not. What
 // could not be read is in neither.
 func (c *Client) Live(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	return sorted(objects, c.reader.look(ctx, objects, whole))
+	return sorted(objects, c.reader.read(ctx, objects, whole))
 }
 
 // Existing is like Live and reads metadata only, of objects of any owner. That a list
 // lacks an object counts here for being absent: it is for creating it, which fails
 // should it be there after all.
 func (c *Client) Existing(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	return sorted(objects, c.reader.look(ctx, objects, onlyMetadata))
+	return sorted(objects, c.reader.read(ctx, objects, onlyMetadata))
 }
 
-func sorted(objects []*resource.Info, seen map[*resource.Info]sight) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+func sorted(objects []*resource.Info, seen map[*resource.Info]readResult) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	found = make(map[*resource.Info]*unstructured.Unstructured, len(objects))
 	for _, object := range objects {
 		switch got := seen[object]; {
@@ -85,11 +85,11 @@ func newObjectReader(config *rest.Config) (*objectReader, error) {
 	return &objectReader{dynamic: objects, metadata: ofMetadata}, nil
 }
 
-// look reads objects and says of each what came of it. Where several are of one kind
+// read reads objects and says of each what came of it. Where several are of one kind
 // and namespace, one list serves them all; what it lacks is asked for one by one, as
 // only a 404 proves that an object is gone. Once the cluster does not respond it is
 // asked no more.
-func (r *objectReader) look(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]sight {
+func (r *objectReader) read(ctx context.Context, objects []*resource.Info, depth depth) map[*resource.Info]readResult {
 	groups := map[group][]*resource.Info{}
 	for _, object := range objects {
 		key := groupOf(object)
@@ -99,9 +99,9 @@ func (r *objectReader) look(ctx context.Context, objects []*resource.Info, depth
 	defer stop(nil)
 	var (
 		mu   sync.Mutex
-		seen = make(map[*resource.Info]sight, len(objects))
+		seen = make(map[*resource.Info]readResult, len(objects))
 	)
-	note := func(object *resource.Info, got sight) {
+	note := func(object *resource.Info, got readResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[object] = got
@@ -111,17 +111,17 @@ func (r *objectReader) look(ctx context.Context, objects []*resource.Info, depth
 	for key, members := range groups {
 		looking.Go(status.RecoveringTo(func(err error) {
 			for _, member := range members {
-				note(member, sight{err: err})
+				note(member, readResult{err: err})
 			}
-		}, "reading objects", func() { r.lookAt(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) }))
+		}, "reading objects", func() { r.readGroup(ctx, stop, requests, sharedKey{group: key, depth: depth}, members, note) }))
 	}
 	looking.Wait()
 	return seen
 }
 
-// lookAt reads the members of one group. The identity that may neither list a kind
+// readGroup reads the members of one group. The identity that may neither list a kind
 // nor get one of its objects is not asked to get all others.
-func (r *objectReader) lookAt(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, sight)) {
+func (r *objectReader) readGroup(ctx context.Context, stop context.CancelCauseFunc, requests chan struct{}, key sharedKey, members []*resource.Info, note func(*resource.Info, readResult)) {
 	var denied bool
 	if len(members) > 1 {
 		requests <- struct{}{}
@@ -132,19 +132,19 @@ func (r *objectReader) lookAt(ctx context.Context, stop context.CancelCauseFunc,
 		for _, member := range members {
 			object, ok := listed[member.Name]
 			if ok || complete && key.depth == onlyMetadata {
-				note(member, sight{object: object})
+				note(member, readResult{object: object})
 				continue
 			}
 			lacking = append(lacking, member)
 		}
 		members = lacking
 	}
-	get := func(object *resource.Info) (seen sight) {
+	get := func(object *resource.Info) (seen readResult) {
 		defer status.Recover("reading "+describe(object), &seen.err)
 		requests <- struct{}{}
 		defer func() { <-requests }()
 		if ctx.Err() != nil {
-			return sight{err: context.Cause(ctx)}
+			return readResult{err: context.Cause(ctx)}
 		}
 		got, err := r.get(ctx, object, key.depth)
 		if isUnreachable(err) {
@@ -153,7 +153,7 @@ func (r *objectReader) lookAt(ctx context.Context, stop context.CancelCauseFunc,
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return sight{object: got, err: err}
+		return readResult{object: got, err: err}
 	}
 	if denied && len(members) > 0 {
 		first := get(members[0])
@@ -168,7 +168,7 @@ func (r *objectReader) lookAt(ctx context.Context, stop context.CancelCauseFunc,
 	}
 	var getting sync.WaitGroup
 	for _, member := range members {
-		getting.Go(status.RecoveringTo(func(err error) { note(member, sight{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
+		getting.Go(status.RecoveringTo(func(err error) { note(member, readResult{err: err}) }, "reading "+describe(member), func() { note(member, get(member)) }))
 	}
 	getting.Wait()
 }

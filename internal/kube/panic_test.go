@@ -68,7 +68,7 @@ func TestPanicBesideARequest(t *testing.T) {
 			w.seen[object] = version{number: "1", managed: true}
 			w.cover(t.Context(), []*resource.Info{object})
 			select {
-			case told := <-w.news:
+			case told := <-w.events:
 				isPanic(t, told.err)
 			case <-t.Context().Done():
 			}

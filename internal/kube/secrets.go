@@ -112,25 +112,25 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 	}
 }
 
-// learning is a transport that gives a masker what a request is signed with, however it was
+// credentialCollector is a transport that gives a masker what a request is signed with, however it was
 // had: a server can repeat it in its response.
-type learning struct {
+type credentialCollector struct {
 	next   http.RoundTripper
 	masker *diff.Masker
 	last   *atomic.Value
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (l learning) WrappedRoundTripper() http.RoundTripper { return l.next }
+func (l credentialCollector) WrappedRoundTripper() http.RoundTripper { return l.next }
 
-func (l learning) RoundTrip(request *http.Request) (*http.Response, error) {
+func (l credentialCollector) RoundTrip(request *http.Request) (*http.Response, error) {
 	if header := request.Header.Get("Authorization"); header != "" && l.last.Swap(header) != header {
-		l.learn(header)
+		l.collect(header)
 	}
 	return l.next.RoundTrip(request)
 }
 
-func (l learning) learn(header string) {
+func (l credentialCollector) collect(header string) {
 	scheme, credentials, _ := strings.Cut(header, " ")
 	l.masker.Add(credentials)
 	if strings.EqualFold(scheme, "Basic") {

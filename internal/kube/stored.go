@@ -36,7 +36,7 @@ func (c Connection) Stored() (Stored, bool) {
 	if c.Token != "" || c.Username != "" || c.Password != "" || c.ClientCertificate != "" || c.ClientKey != "" || c.Kubeconfig != "" {
 		return Stored{}, false
 	}
-	if !isPlain(secured(c.Host)) || c.ProxyURL != "" && !isPlain(c.ProxyURL) {
+	if !isPlain(withScheme(c.Host)) || c.ProxyURL != "" && !isPlain(c.ProxyURL) {
 		return Stored{}, false
 	}
 	stored := Stored{

@@ -69,11 +69,11 @@ func (e *NotGoneError) Error() string {
 // WaitReady returns when every object that counts was seen ready by kstatus. It fails
 // with a *NotReadyError when ctx ends, or earlier when an object has failed and
 // waiting is of no use. What the API server answered when an object was written
-// counts as seen where it can be relied on; see isTelling. A custom resource definition
+// counts as seen where it can be relied on; see isConclusive. A custom resource definition
 // is ready once discovery lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	v := newVigil(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
-	if err := v.keep(ctx, v.answered()); err != nil {
+	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
+	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
 		return err
 	}
 	return c.waitServed(ctx, v.definitions)
@@ -82,9 +82,9 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 // Ready looks once and fails with a *NotReadyError if an object is not ready. What the
 // API server answered when an object was written counts as for WaitReady.
 func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	v := newVigil(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
-	if unseen := v.answered(); len(unseen) > 0 {
-		v.look(ctx, unseen)
+	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
+	if unseen := v.evaluateResponses(); len(unseen) > 0 {
+		v.poll(ctx, unseen)
 	}
 	return v.result(ctx)
 }
@@ -93,8 +93,8 @@ func (c *Client) Ready(ctx context.Context, objects []*resource.Info, counts rel
 // *NotGoneError when ctx ends. An object that was created again under the same
 // name counts as still there.
 func (c *Client) WaitGone(ctx context.Context, objects []*resource.Info) error {
-	v := newVigil(c, objects, absence{})
-	return v.keep(ctx, v.pending)
+	v := newWaiter(c, objects, absence{})
+	return v.wait(ctx, v.pending)
 }
 
 // readiness is what is waited for when objects are to become ready.
@@ -103,30 +103,30 @@ type readiness struct {
 	failing failure
 }
 
-func (r *readiness) judge(object *resource.Info, got sight) (Condition, bool, error) {
+func (r *readiness) evaluate(object *resource.Info, got readResult) (Condition, bool, error) {
 	if got.err != nil {
 		return Condition{}, false, got.err
 	}
 	return conditionOf(object, withoutIgnored(got.object, r.ignore))
 }
 
-func (r *readiness) missed(left []Condition) error { return &NotReadyError{Objects: left} }
+func (r *readiness) timeoutError(left []Condition) error { return &NotReadyError{Objects: left} }
 
 func (r *readiness) isHopeless(left []Condition, now time.Time) bool {
 	return r.failing.isFinal(left, now)
 }
 
-func (r *readiness) due() time.Time {
+func (r *readiness) nextCheck() time.Time {
 	if r.failing.since.IsZero() {
 		return time.Time{}
 	}
-	return r.failing.since.Add(failurePatience)
+	return r.failing.since.Add(failureTimeout)
 }
 
 // absence is what is waited for when objects are to go.
 type absence struct{}
 
-func (absence) judge(object *resource.Info, got sight) (Leftover, bool, error) {
+func (absence) evaluate(object *resource.Info, got readResult) (Leftover, bool, error) {
 	if got.err != nil || got.object == nil {
 		return Leftover{}, got.err == nil, got.err
 	}
@@ -135,17 +135,17 @@ func (absence) judge(object *resource.Info, got sight) (Leftover, bool, error) {
 	}, false, nil
 }
 
-func (absence) missed(left []Leftover) error { return &NotGoneError{Objects: left} }
+func (absence) timeoutError(left []Leftover) error { return &NotGoneError{Objects: left} }
 
 func (absence) isHopeless([]Leftover, time.Time) bool { return false }
 
-func (absence) due() time.Time { return time.Time{} }
+func (absence) nextCheck() time.Time { return time.Time{} }
 
-// failurePatience is how long an object may count as failed before waiting ends.
+// failureTimeout is how long an object may count as failed before waiting ends.
 // What an upgrade does not touch can still be failed when it begins, such as a
 // Deployment whose progress deadline passed while the Secret was missing that
 // the upgrade brings.
-const failurePatience = 10 * time.Second
+const failureTimeout = 10 * time.Second
 
 // failure remembers since when some object has failed.
 type failure struct{ since time.Time }
@@ -159,7 +159,7 @@ func (f *failure) isFinal(objects []Condition, now time.Time) bool {
 	if f.since.IsZero() {
 		f.since = now
 	}
-	return now.Sub(f.since) >= failurePatience || slices.ContainsFunc(objects, func(object Condition) bool { return object.ended })
+	return now.Sub(f.since) >= failureTimeout || slices.ContainsFunc(objects, func(object Condition) bool { return object.ended })
 }
 
 func waitedFor(objects []*resource.Info, jobs bool) []*resource.Info {

@@ -80,7 +80,7 @@ func TestTellingAnswers(t *testing.T) {
 		"{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway}":                                              false,
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {generation: 1}, status: {observedGeneration: 1}}": false,
 	} {
-		if got := isTelling(object(t, text)); got != want {
+		if got := isConclusive(object(t, text)); got != want {
 			t.Errorf("%s: %t, want %t", text, got, want)
 		}
 	}

@@ -27,15 +27,15 @@ import (
 // that is not served at all.
 type watches struct {
 	client *Client
-	// news are their events.
-	news chan news
+	// events are their events.
+	events chan watchEvent
 
 	dynamic dynamic.Interface
 	running map[group]context.CancelFunc
 	all     sync.WaitGroup
 	// refused are watched no more, and resting not before the next look: one that ends
 	// at once may do so again.
-	refused, resting map[group]bool
+	refused, paused map[group]bool
 	// expired says that the API server does not remember what was seen before.
 	expired map[group]bool
 	seen    map[*resource.Info]version
@@ -47,9 +47,9 @@ type version struct {
 	managed bool // by Helm, as its label says
 }
 
-// news is what became of an object; without one, that all objects of a group are to
+// watchEvent is what became of an object; without one, that all objects of a group are to
 // be looked at.
-type news struct {
+type watchEvent struct {
 	of      group
 	object  *unstructured.Unstructured
 	deleted bool
@@ -61,13 +61,13 @@ type news struct {
 func newWatches(c *Client) *watches {
 	const room = 64 // for what happens during a look
 	return &watches{
-		client: c, news: make(chan news, room), running: map[group]context.CancelFunc{},
-		refused: map[group]bool{}, resting: map[group]bool{}, expired: map[group]bool{}, seen: map[*resource.Info]version{},
+		client: c, events: make(chan watchEvent, room), running: map[group]context.CancelFunc{},
+		refused: map[group]bool{}, paused: map[group]bool{}, expired: map[group]bool{}, seen: map[*resource.Info]version{},
 	}
 }
 
-// saw notes in which version an object was seen.
-func (w *watches) saw(object *resource.Info, live *unstructured.Unstructured) {
+// observe notes in which version an object was seen.
+func (w *watches) observe(object *resource.Info, live *unstructured.Unstructured) {
 	if live != nil {
 		w.seen[object] = version{number: live.GetResourceVersion(), managed: managed.Matches(labels.Set(live.GetLabels()))}
 	}
@@ -86,8 +86,8 @@ func (w *watches) isOld(object *resource.Info, live *unstructured.Unstructured) 
 	return older(seen.number, live.GetResourceVersion()) == live.GetResourceVersion()
 }
 
-// uncovered are the objects without a watch.
-func (w *watches) uncovered(objects []*resource.Info) []*resource.Info {
+// unwatched are the objects without a watch.
+func (w *watches) unwatched(objects []*resource.Info) []*resource.Info {
 	var alone []*resource.Info
 	for _, object := range objects {
 		if w.running[groupOf(object)] == nil {
@@ -104,8 +104,8 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 		return
 	}
 	groups := map[group][]*resource.Info{}
-	for _, object := range w.uncovered(objects) {
-		if key := groupOf(object); !w.refused[key] && !w.resting[key] {
+	for _, object := range w.unwatched(objects) {
+		if key := groupOf(object); !w.refused[key] && !w.paused[key] {
 			groups[key] = append(groups[key], object)
 		}
 	}
@@ -126,7 +126,7 @@ func (w *watches) cover(ctx context.Context, objects []*resource.Info) {
 		w.all.Go(func() {
 			defer cancel()
 			err := status.Recovering("watching objects", func() error { return w.follow(watching, key, options, names) })()
-			w.tell(watching, news{of: key, ended: true, err: err})
+			w.send(watching, watchEvent{of: key, ended: true, err: err})
 		})
 	}
 }
@@ -199,7 +199,7 @@ func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptio
 	}
 	defer events.Stop()
 	if anew {
-		w.tell(ctx, news{of: of})
+		w.send(ctx, watchEvent{of: of})
 	}
 	for event := range events.ResultChan() {
 		switch event.Type {
@@ -207,7 +207,7 @@ func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptio
 			return apierrors.FromObject(event.Object)
 		case watch.Added, watch.Modified, watch.Deleted:
 			if object, ok := event.Object.(*unstructured.Unstructured); ok && names[object.GetName()] {
-				w.tell(ctx, news{of: of, object: object, deleted: event.Type == watch.Deleted})
+				w.send(ctx, watchEvent{of: of, object: object, deleted: event.Type == watch.Deleted})
 			}
 		case watch.Bookmark: // It was not asked for.
 		}
@@ -215,9 +215,9 @@ func (w *watches) follow(ctx context.Context, of group, options metav1.ListOptio
 	return ctx.Err()
 }
 
-func (w *watches) tell(ctx context.Context, what news) {
+func (w *watches) send(ctx context.Context, what watchEvent) {
 	select {
-	case w.news <- what:
+	case w.events <- what:
 	case <-ctx.Done():
 	}
 }
@@ -230,9 +230,9 @@ func (w *watches) stop(of group) {
 }
 
 // ended notes how a watch came to its end.
-func (w *watches) ended(how news) {
+func (w *watches) ended(how watchEvent) {
 	delete(w.running, how.of)
-	w.resting[how.of] = true
+	w.paused[how.of] = true
 	var answer apierrors.APIStatus
 	if !errors.As(how.err, &answer) {
 		return
@@ -246,5 +246,5 @@ func (w *watches) ended(how news) {
 	}
 }
 
-// rested allows watches that have ended to be started again.
-func (w *watches) rested() { clear(w.resting) }
+// resume allows watches that have ended to be started again.
+func (w *watches) resume() { clear(w.paused) }

@@ -27,7 +27,7 @@ func Parse(content []byte) ([]*unstructured.Unstructured, error) {
 
 // ParseAll is Parse for what templates give. A document that is not empty and lacks a kind or
 // an API version is an [*IncompleteError], and a label or annotation that is no text a
-// [*NoTextError]: who reads them finds none at all then, no hook and no policy.
+// [*NotStringError]: who reads them finds none at all then, no hook and no policy.
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 	return parseStrictly(content, isNotEmpty)
 }
@@ -35,13 +35,13 @@ func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 // ParseFile is ParseAll for a file of a repository, which need not be a manifest: documents
 // that have neither an API version nor a kind nor metadata are left out, as Fleet does.
 func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
-	return parseStrictly(content, resemblesObject)
+	return parseStrictly(content, looksLikeObject)
 }
 
 func isNotEmpty(document map[string]any) bool { return len(document) > 0 }
 
-// resemblesObject reports whether a document looks like an object that a typo has spoilt.
-func resemblesObject(document map[string]any) bool {
+// looksLikeObject reports whether a document looks like an object that a typo has spoilt.
+func looksLikeObject(document map[string]any) bool {
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		if _, there := document[field]; there {
 			return true
@@ -66,15 +66,15 @@ func parseStrictly(content []byte, isMeant func(document map[string]any) bool) (
 	return objects, nil
 }
 
-// NoTextError reports a label or an annotation whose value is no text.
-type NoTextError struct {
+// NotStringError reports a label or an annotation whose value is no text.
+type NotStringError struct {
 	// Object is the kind and the name.
 	Object string
 	// Field is metadata.labels or metadata.annotations, and Key the key in it.
 	Field, Key string
 }
 
-func (e *NoTextError) Error() string {
+func (e *NotStringError) Error() string {
 	return fmt.Sprintf("%s: %s of %s is not text; put its value in quotes", e.Object, e.Key, e.Field)
 }
 
@@ -86,7 +86,7 @@ func checkTexts(object *unstructured.Unstructured) error {
 			switch texts[key].(type) {
 			case string, nil: // API servers take null for "".
 			default:
-				return &NoTextError{Object: object.GetKind() + " " + object.GetName(), Field: "metadata." + field, Key: key}
+				return &NotStringError{Object: object.GetKind() + " " + object.GetName(), Field: "metadata." + field, Key: key}
 			}
 		}
 	}

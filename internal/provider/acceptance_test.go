@@ -263,17 +263,17 @@ func (w *workspace) storedState(t *testing.T) []byte {
 // attribute reads an attribute of the only target in state.
 func (w *workspace) attribute(t *testing.T, name string, into any) {
 	t.Helper()
-	for _, stored := range w.storedTargets(t) {
-		var attributes map[string]json.RawMessage
-		if err := json.Unmarshal(stored.attributes, &attributes); err != nil {
-			t.Fatalf("reading the target %s: %v", stored.name, err)
-		}
-		if err := json.Unmarshal(attributes[name], into); err != nil {
-			t.Fatalf("reading the attribute %s: %v", name, err)
-		}
-		return
+	targets := w.storedTargets(t)
+	if len(targets) != 1 {
+		t.Fatalf("%d targets in state, want one:\n%s", len(targets), w.storedState(t))
 	}
-	t.Fatalf("no target in state:\n%s", w.storedState(t))
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(targets[0].attributes, &attributes); err != nil {
+		t.Fatalf("reading the target %s: %v", targets[0].name, err)
+	}
+	if err := json.Unmarshal(attributes[name], into); err != nil {
+		t.Fatalf("reading the attribute %s: %v", name, err)
+	}
 }
 
 // states are the states of the deployments in Terraform's state.
@@ -290,15 +290,15 @@ func (w *workspace) states(t *testing.T) map[string]string {
 	return states
 }
 
-// site is a set of clusters with a namespace that one test has to itself.
-type site struct {
+// fixture is a set of clusters with a namespace that one test has to itself.
+type fixture struct {
 	env       *testenv.Env
 	namespace string
 }
 
-func newSite(t *testing.T, env *testenv.Env) *site {
+func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	t.Helper()
-	s := &site{env: env, namespace: "test-" + rand.String(6)}
+	s := &fixture{env: env, namespace: "test-" + rand.String(6)}
 	t.Cleanup(func() {
 		for i := range env.Contexts() {
 			ctx, cancel := cleanupContext(t)
@@ -318,7 +318,7 @@ func cleanupContext(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 }
 
-func (s *site) client(t *testing.T, i int) kubernetes.Interface {
+func (s *fixture) client(t *testing.T, i int) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -329,7 +329,7 @@ func (s *site) client(t *testing.T, i int) kubernetes.Interface {
 
 // provider is the provider block: clusters a, b and c, with the labels given
 // for each.
-func (s *site) provider(extra string, labels ...string) string {
+func (s *fixture) provider(extra string, labels ...string) string {
 	var block strings.Builder
 	fmt.Fprintf(&block, "provider \"fleet\" {\n  owner = %q\n%s\n  clusters = {\n", s.namespace, extra)
 	for i, label := range labels {
@@ -344,15 +344,15 @@ func (s *site) provider(extra string, labels ...string) string {
 }
 
 // bundle is a fleet_bundle with one config map.
-func (s *site) bundle(name, value string) string { return s.bundleOf(name, configMap(name, value)) }
+func (s *fixture) bundle(name, value string) string { return s.bundleOf(name, configMap(name, value)) }
 
 // workload is a fleet_bundle with one deployment.
-func (s *site) workload(name string) string {
+func (s *fixture) workload(name string) string {
 	return s.bundleOf(name, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: "+name+"}\nspec:\n  selector: {matchLabels: {app: "+name+"}}\n"+
 		"  template:\n    metadata: {labels: {app: "+name+"}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10}]}\n")
 }
 
-func (s *site) bundleOf(name, manifest string) string {
+func (s *fixture) bundleOf(name, manifest string) string {
 	return fmt.Sprintf("resource \"fleet_bundle\" %q {\n  name = %q\n  default_namespace = %q\n  files = { \"m.yaml\" = <<-Y\n%s    Y\n  }\n}\n",
 		name, name, s.namespace, indent(manifest))
 }
@@ -379,7 +379,7 @@ type record struct {
 }
 
 // releases are the newest records of the test's releases on cluster i.
-func (s *site) releases(t *testing.T, i int) map[string]record {
+func (s *fixture) releases(t *testing.T, i int) map[string]record {
 	t.Helper()
 	secrets, err := s.client(t, i).CoreV1().Secrets(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm,status!=superseded"})
 	if err != nil {
@@ -395,7 +395,7 @@ func (s *site) releases(t *testing.T, i int) map[string]record {
 }
 
 // expectReleases wants exactly these releases on cluster i.
-func (s *site) expectReleases(t *testing.T, i int, names ...string) {
+func (s *fixture) expectReleases(t *testing.T, i int, names ...string) {
 	t.Helper()
 	got := slices.Sorted(maps.Keys(s.releases(t, i)))
 	if !slices.Equal(got, names) {
@@ -404,7 +404,7 @@ func (s *site) expectReleases(t *testing.T, i int, names ...string) {
 }
 
 // expectNothing wants neither releases nor objects of releases on cluster i.
-func (s *site) expectNothing(t *testing.T, i int) {
+func (s *fixture) expectNothing(t *testing.T, i int) {
 	t.Helper()
 	s.expectReleases(t, i)
 	managed := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"}
@@ -427,7 +427,7 @@ func (s *site) expectNothing(t *testing.T, i int) {
 }
 
 // value reads the config map of a bundle made by site.bundle.
-func (s *site) value(t *testing.T, i int, name string) string {
+func (s *fixture) value(t *testing.T, i int, name string) string {
 	t.Helper()
 	found, err := s.client(t, i).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // error speaks of its own target.
 func TestAccErrorOfThePlanInsideAnApply(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	base := strings.ReplaceAll(target("", "fleet_bundle.base.bundles"), `"all"`, `"base"`)
 	later := fmt.Sprintf(`resource "fleet_bundle" "later" {
   name              = "later"
@@ -42,7 +42,7 @@ func TestAccNotReadyIsAWarningOfThePlan(t *testing.T) {
 	for _, drift := range []string{"live", "release"} {
 		t.Run(drift, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			s.forbidPods(t, 0)
 			w.configure(t, s.provider("", on), s.workload("web"), target(fmt.Sprintf("wait = false\ndrift = %q", drift), "fleet_bundle.web.bundles"))
 			w.apply(t)

@@ -28,17 +28,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// signpost is a kubeconfig whose only context can be turned to another cluster.
-type signpost struct{ path string }
+// redirector is a kubeconfig whose only context can be turned to another cluster.
+type redirector struct{ path string }
 
-func newSignpost(t *testing.T, w *workspace, env *testenv.Env, i int) signpost {
+func newRedirector(t *testing.T, w *workspace, env *testenv.Env, i int) redirector {
 	t.Helper()
-	s := signpost{path: filepath.Join(w.dir, "signpost")}
+	s := redirector{path: filepath.Join(w.dir, "signpost")}
 	s.turn(t, env, i)
 	return s
 }
 
-func (s signpost) turn(t *testing.T, env *testenv.Env, i int) {
+func (s redirector) turn(t *testing.T, env *testenv.Env, i int) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(env.Kubeconfig())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s signpost) turn(t *testing.T, env *testenv.Env, i int) {
 }
 
 // identity is the UID of a cluster.
-func (s *site) identity(t *testing.T, i int) string {
+func (s *fixture) identity(t *testing.T, i int) string {
 	t.Helper()
 	system, err := s.client(t, i).CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *site) identity(t *testing.T, i int) string {
 
 // misled is the provider block: cluster a by the signpost, and cluster b, which is what
 // it says.
-func (s *site) misled(post signpost, extra string) string {
+func (s *fixture) misled(post redirector, extra string) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = { config_path = %q, config_context = \"prod\", labels = { on = \"yes\" }%s }\n"+
 		"    b = { config_path = %q, config_context = %q, labels = { on = \"yes\" } }\n  }\n}\n",
 		s.namespace, post.path, extra, s.env.Kubeconfig(), s.env.Contexts()[1])
@@ -86,8 +86,8 @@ func TestAttackAnotherClusterThanPlanned(t *testing.T) {
 	for name, act := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
-			post := newSignpost(t, w, env, 0)
+			s, w := newFixture(t, env), newWorkspace(t)
+			post := newRedirector(t, w, env, 0)
 			configure := func(value string) {
 				w.configure(t, s.misled(post, ""), s.bundle("one", value), target("", "fleet_bundle.one.bundles"))
 			}
@@ -131,8 +131,8 @@ func TestAttackClusterChangesItsIdentity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
-			post := newSignpost(t, w, env, 0)
+			s, w := newFixture(t, env), newWorkspace(t)
+			post := newRedirector(t, w, env, 0)
 			configure := func(value string) {
 				w.configure(t, s.misled(post, ""), s.bundle("one", value), target("", "fleet_bundle.one.bundles"))
 			}
@@ -163,7 +163,7 @@ func TestAttackClusterChangesItsIdentity(t *testing.T) {
 }
 
 // copyRelease copies the record and the config map of a release to another cluster.
-func (s *site) copyRelease(t *testing.T, from, to int, name string) {
+func (s *fixture) copyRelease(t *testing.T, from, to int, name string) {
 	t.Helper()
 	s.namespaced(t, to)
 	record := s.newestRecord(t, from, name)
@@ -185,8 +185,8 @@ func (s *site) copyRelease(t *testing.T, from, to int, name string) {
 // cluster says which one it is.
 func TestAttackFirstCreateOnAnotherCluster(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
-	post := newSignpost(t, w, s.env, 0)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	post := newRedirector(t, w, s.env, 0)
 	w.configure(t, s.misled(post, fmt.Sprintf(", uid = %q", s.identity(t, 0))), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.run(t, "plan", "-input=false", "-out=tfplan")
 	post.turn(t, s.env, 2)
@@ -211,7 +211,7 @@ func TestAttackFirstCreateOnAnotherCluster(t *testing.T) {
 type impostor struct{ *httptest.Server }
 
 // newImpostor stands before cluster i. answer says whether it has answered.
-func (s *site) newImpostor(t *testing.T, i int, answer func(w http.ResponseWriter, request *http.Request) bool) *impostor {
+func (s *fixture) newImpostor(t *testing.T, i int, answer func(w http.ResponseWriter, request *http.Request) bool) *impostor {
 	t.Helper()
 	cluster := s.env.Cluster(i)
 	if cluster.Token() == "" {
@@ -250,7 +250,7 @@ func (m *impostor) entry(token string) entry {
 }
 
 // honest is the second cluster as a cluster of the provider block.
-func (s *site) honest() entry {
+func (s *fixture) honest() entry {
 	cluster := s.env.Cluster(1)
 	return entry{name: "b", host: cluster.Host(), token: cluster.Token(), authority: cluster.CACertificate()}
 }
@@ -271,7 +271,7 @@ func TestAttackRedirectTakesNoToken(t *testing.T) {
 		for _, code := range []int{http.StatusFound, http.StatusTemporaryRedirect} {
 			t.Run(name+" "+strconv.Itoa(code), func(t *testing.T) {
 				t.Parallel()
-				s, w := newSite(t, env), newWorkspace(t)
+				s, w := newFixture(t, env), newWorkspace(t)
 				w.patience = 2 * time.Minute
 				var taken atomic.Bool
 				thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
@@ -317,7 +317,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 		for _, zipped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, zipped %t", what, zipped), func(t *testing.T) {
 				t.Parallel()
-				s, w := newSite(t, env), newWorkspace(t)
+				s, w := newFixture(t, env), newWorkspace(t)
 				w.patience = 4 * time.Minute
 				most := w.weigh(t)
 				zippedAnswer := faulttest.Gzip(endless, strings.Repeat("x", 1<<20), answer>>20, "")
@@ -337,7 +337,7 @@ func TestAttackEndlessAnswers(t *testing.T) {
 				})
 				w.configure(t, s.clusters([]entry{server.entry(env.Cluster(0).Token()), s.honest()}), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 				var output string
-				got := most(func() { output = w.applyAndSay(t) })
+				got := most(func() { output = w.applyOutput(t) })
 				if got > limit {
 					t.Errorf("the provider had %d MiB, want at most %d", got>>20, limit>>20)
 				}
@@ -368,7 +368,7 @@ func writeEndless(to io.Writer, size int) error {
 // other one is planned.
 func TestAttackCommandThatDoesNotReturn(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.patience = 3 * time.Minute
 	w.write(t, "hang", "#!/bin/sh\nexec sleep 240\n")
 	config := s.clusters([]entry{{name: "a", host: s.env.Cluster(0).Host(), token: "TOKEN", authority: s.env.Cluster(0).CACertificate()}, s.honest()})

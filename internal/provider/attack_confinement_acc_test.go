@@ -20,7 +20,7 @@ import (
 )
 
 // tenant is a fleet_gitrepo of somebody who is trusted with one namespace.
-func (s *site) tenant(git *gittest.Server, extra string) string {
+func (s *fixture) tenant(git *gittest.Server, extra string) string {
 	return fmt.Sprintf("resource \"fleet_gitrepo\" \"app\" {\n  name = \"app\"\n  repo = %q\n  branch = \"main\"\n  target_namespace = %q\n%s\n}\n", git.URL("tenant"), s.namespace, extra)
 }
 
@@ -57,15 +57,15 @@ func TestAttackChartLeavesItsNamespace(t *testing.T) {
 	for name, files := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			git := gittest.New(t, gittest.Options{})
 			if _, err := git.Commit(t.Context(), "tenant", "main", "Attack", files(out)); err != nil {
 				t.Fatal(err)
 			}
 			w.configure(t, s.provider("", on), s.tenant(git, ""), target("", "fleet_gitrepo.app.bundles"))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			out.expectUntouched(t, "apply")
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			out.expectUntouched(t, "destroy")
 		})
 	}
@@ -83,7 +83,7 @@ func TestAttackRepositoryChoosesItsAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			s.makeAccount(t, 0, s.namespace)
 			admin := s.makeAdmin(t)
 			git := gittest.New(t, gittest.Options{})
@@ -96,9 +96,9 @@ func TestAttackRepositoryChoosesItsAccount(t *testing.T) {
 			}
 			confined := strings.Replace(s.tenant(git, ""), "target_namespace", "service_account", 1) // They are called the same.
 			w.configure(t, s.provider("", on), confined, target("", "fleet_gitrepo.app.bundles"))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			out.expectUntouched(t, "apply")
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			out.expectUntouched(t, "destroy")
 		})
 	}
@@ -118,7 +118,7 @@ func TestAttackRepositoryReadsSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			s.makeAccount(t, 0, s.namespace)
 			treasure := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "treasure"}, StringData: map[string]string{"values.yaml": "word: " + secret + "\n"}}
 			if _, err := out.client(t, 0).CoreV1().Secrets(out.namespace).Create(t.Context(), treasure, metav1.CreateOptions{}); err != nil {
@@ -141,7 +141,7 @@ func TestAttackRepositoryReadsSecrets(t *testing.T) {
 			if err != nil {
 				t.Logf("terraform plan: %v\n%s", err, plan)
 			}
-			seen := plan + w.applyAndSay(t)
+			seen := plan + w.applyOutput(t)
 			if object, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "app", metav1.GetOptions{}); err == nil {
 				seen += object.Data["key"]
 			}
@@ -153,7 +153,7 @@ func TestAttackRepositoryReadsSecrets(t *testing.T) {
 					t.Errorf("the Secret of another namespace can be read as %q:\n%s", text, seen)
 				}
 			}
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 		})
 	}
 }
@@ -162,7 +162,7 @@ func TestAttackRepositoryReadsSecrets(t *testing.T) {
 // of another owner.
 func TestAttackRepositoryConsents(t *testing.T) {
 	t.Parallel()
-	s, first, second := newSite(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
+	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
 	first.configure(t, s.provider("", on), s.bundle("app", "theirs"), target("", "fleet_bundle.app.bundles"))
 	first.apply(t)
 	before := s.releases(t, 0)
@@ -174,7 +174,7 @@ func TestAttackRepositoryConsents(t *testing.T) {
 	provider := strings.Replace(s.provider("", on), fmt.Sprintf("owner = %q", s.namespace), "owner = \"somebody\"", 1)
 	second.configure(t, provider, s.tenant(git, ""), target("", "fleet_gitrepo.app.bundles"))
 	second.refuse(t, applying, "take_ownership")
-	second.destroyAndSay(t)
+	second.destroyOutput(t)
 	if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 		t.Errorf("the release (-before +after):\n%s", diff)
 	}
@@ -188,7 +188,7 @@ func TestAttackRepositoryConsents(t *testing.T) {
 
 // makeAdmin makes a second account that may do everything everywhere, as that of Fleet's
 // agent may.
-func (s *site) makeAdmin(t *testing.T) string {
+func (s *fixture) makeAdmin(t *testing.T) string {
 	t.Helper()
 	const agents = "cattle-fleet-system"
 	client, name := s.client(t, 0), s.namespace+"-admin"
@@ -225,7 +225,7 @@ func (s *site) makeAdmin(t *testing.T) string {
 // other are written and removed as planned.
 func TestAttackClusterClaimsToBeAnother(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	var lying atomic.Bool
 	identity := s.identity(t, 1)
 	liar := s.newImpostor(t, 0, func(w http.ResponseWriter, request *http.Request) bool {
@@ -260,5 +260,5 @@ func TestAttackClusterClaimsToBeAnother(t *testing.T) {
 	w.refuse(t, applying, "a/one")
 	s.expectNothing(t, 1)
 	lying.Store(false)
-	w.destroyAndSay(t)
+	w.destroyOutput(t)
 }

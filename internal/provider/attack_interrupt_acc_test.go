@@ -20,7 +20,7 @@ import (
 func TestAttackTemplateHoldsUpAnInterrupt(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	s.hostile(t, w, map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: app\nversion: 1.0.0\n",
 		"templates/cm.yaml": configMap("app", "x") + "# {{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}\n",

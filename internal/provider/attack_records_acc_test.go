@@ -62,7 +62,7 @@ stringData:
 func TestAttackRecordMadeByAChart(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+	s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 	s.makeAccount(t, 0, s.namespace)
 	git := gittest.New(t, gittest.Options{})
 	push := func(value string) {
@@ -76,11 +76,11 @@ func TestAttackRecordMadeByAChart(t *testing.T) {
 	var outputs strings.Builder
 	for _, value := range []string{"first", "second", "third"} {
 		push(value)
-		outputs.WriteString(w.applyAndSay(t))
+		outputs.WriteString(w.applyOutput(t))
 		out.expectUntouched(t, value+" apply")
 	}
 	expectMention(t, outputs.String(), "release record", "a/app")
-	outputs.WriteString(w.destroyAndSay(t))
+	outputs.WriteString(w.destroyOutput(t))
 	out.expectUntouched(t, "destroy")
 }
 
@@ -115,7 +115,7 @@ func TestAttackBundleBringsARecord(t *testing.T) {
 	for name, files := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, elsewhere := newSite(t, env), newWorkspace(t), newSite(t, env)
+			s, w, elsewhere := newFixture(t, env), newWorkspace(t), newFixture(t, env)
 			elsewhere.namespaced(t, 0)
 			var app string
 			if files == nil {
@@ -145,7 +145,7 @@ func TestAttackBundleBringsARecord(t *testing.T) {
 					t.Errorf("the record was made in namespace %s: %v", namespace, err)
 				}
 			}
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 		})
 	}
 }
@@ -162,7 +162,7 @@ func TestAttackRecordMadeByATenant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			configure := func(value string) {
 				w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
 			}
@@ -174,15 +174,15 @@ func TestAttackRecordMadeByATenant(t *testing.T) {
 			made := s.releases(t, 0)["forged"]
 
 			expectMention(t, w.run(t, "plan", "-input=false"), "forged")
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			out.expectUntouched(t, "apply of nothing")
 			configure("y")
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			out.expectUntouched(t, "apply of a change")
 			if got := s.value(t, 0, "app"); got != "y" {
 				t.Errorf("the forged record keeps the release of the bundle at %q", got)
 			}
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			out.expectUntouched(t, "destroy")
 			if strings.Contains(w.managed(t), all) {
 				t.Error("the forged record keeps the target from being destroyed")
@@ -200,54 +200,54 @@ func TestAttackRecordReplaced(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	bundles := "fleet_bundle.app.bundles"
-	tests := map[string]func(t *testing.T, w *workspace, s *site){
-		"destroy": func(t *testing.T, w *workspace, s *site) {
+	tests := map[string]func(t *testing.T, w *workspace, s *fixture){
+		"destroy": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			if s.isThere(t, "app") {
 				t.Error("what the release owns is left")
 			}
 		},
-		"destroy without refresh": func(t *testing.T, w *workspace, s *site) {
+		"destroy without refresh": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
-			w.destroyAndSay(t, "-refresh=false")
+			w.destroyOutput(t, "-refresh=false")
 			if s.isThere(t, "app") {
 				t.Error("what the release owns is left")
 			}
 		},
-		"the bundle leaves": func(t *testing.T, w *workspace, s *site) {
+		"the bundle leaves": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
 			w.configure(t, s.provider("", on), s.bundle("app", "x"), target("allow_empty = true"))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 		},
-		"an upgrade": func(t *testing.T, w *workspace, s *site) {
+		"an upgrade": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
 			w.configure(t, s.provider("", on), s.bundle("app", "y"), target("", bundles))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 		},
-		"a move": func(t *testing.T, w *workspace, s *site) {
+		"a move": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
 			moved := strings.Replace(s.bundle("app", "x"), "  files = ", "  helm = { release_name = \"moved\" }\n  files = ", 1)
 			w.configure(t, s.provider("", on), moved, target("", bundles))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 		},
-		"a replacement": func(t *testing.T, w *workspace, s *site) {
+		"a replacement": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
 			w.configure(t, s.provider("", on), s.bundle("app", "x"), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
-			w.applyAndSay(t, "-replace="+all)
+			w.applyOutput(t, "-replace="+all)
 		},
-		"a failing atomic upgrade": func(t *testing.T, w *workspace, s *site) {
+		"a failing atomic upgrade": func(t *testing.T, w *workspace, s *fixture) {
 			t.Helper()
 			s.forbidPods(t, 0)
 			failing := strings.Replace(s.workload("app"), "  files = ", "  helm = { atomic = true }\n  files = ", 1)
 			w.configure(t, s.provider("", on), failing, target("deployment_timeout = \"5s\"", bundles))
-			w.applyAndSay(t)
+			w.applyOutput(t)
 		},
 	}
 	for name, act := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			w.configure(t, s.provider("", on), s.bundle("app", "x"), target("", bundles))
 			w.apply(t)
 			s.tamper(t, "app", func(content map[string]any) {
@@ -260,7 +260,7 @@ func TestAttackRecordReplaced(t *testing.T) {
 			})
 			act(t, w, s)
 			out.expectUntouched(t, name)
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			out.expectUntouched(t, "destroy")
 		})
 	}
@@ -269,7 +269,7 @@ func TestAttackRecordReplaced(t *testing.T) {
 // A replaced record names another release inside. The record of that one stays.
 func TestAttackRecordNamesAnotherRelease(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.patience = time.Minute
 	both := s.bundle("one", "x") + s.bundle("two", "x")
 	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
@@ -277,14 +277,14 @@ func TestAttackRecordNamesAnotherRelease(t *testing.T) {
 	two := s.releases(t, 0)["two"]
 	s.tamper(t, "one", func(content map[string]any) { content["name"] = "two" })
 	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.two.bundles"))
-	w.applyAndSay(t)
+	w.applyOutput(t)
 	if got := s.releases(t, 0)["two"]; got != two {
 		t.Errorf("release two was %v and is %v", two, got)
 	}
 	if !s.isThere(t, "two") {
 		t.Error("the object of release two was deleted")
 	}
-	w.destroyAndSay(t)
+	w.destroyOutput(t)
 }
 
 // The account of a release is emptied on its record, and the record names an object of
@@ -293,7 +293,7 @@ func TestAttackRecordNamesAnotherRelease(t *testing.T) {
 func TestAttackRecordLosesItsAccount(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	out := newOutsider(t, env, map[string]string{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": s.namespace})
 	s.makeAccount(t, 0, s.namespace)
 	git := gittest.New(t, gittest.Options{})
@@ -307,7 +307,7 @@ func TestAttackRecordLosesItsAccount(t *testing.T) {
 		content["manifest"] = content["manifest"].(string) + out.manifest() //nolint:forcetypeassert // a panic fails the test
 	})
 	s.relabel(t, "app", map[string]string{attackAccountLabel: ""})
-	w.destroyAndSay(t)
+	w.destroyOutput(t)
 	out.expectUntouched(t, "destroy")
 	if s.isThere(t, "app") {
 		t.Error("what the release owns is left")
@@ -320,7 +320,7 @@ func TestAttackGuessOfARecord(t *testing.T) {
 	t.Parallel()
 	const salt = attackLabel + "content-salt"
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	used := map[string]bool{}
 	for _, value := range []string{"x", "y"} {
 		w.configure(t, s.provider("", on), s.bundle("app", value), target("", "fleet_bundle.app.bundles"))
@@ -352,15 +352,15 @@ func TestAttackTermsOnARecord(t *testing.T) {
 	env := testenv.Shared(t)
 	tests := map[string]struct {
 		terms string
-		left  func(t *testing.T, s *site) bool
+		left  func(t *testing.T, s *fixture) bool
 		want  bool
 	}{
-		"the namespace goes": {terms: "delete-namespace", want: true, left: func(t *testing.T, s *site) bool {
+		"the namespace goes": {terms: "delete-namespace", want: true, left: func(t *testing.T, s *fixture) bool {
 			t.Helper()
 			found, err := s.client(t, 0).CoreV1().Namespaces().Get(t.Context(), s.namespace, metav1.GetOptions{})
 			return err == nil && found.DeletionTimestamp == nil
 		}},
-		"the objects stay": {terms: "keep-resources", left: func(t *testing.T, s *site) bool {
+		"the objects stay": {terms: "keep-resources", left: func(t *testing.T, s *fixture) bool {
 			t.Helper()
 			return s.isThere(t, "app")
 		}},
@@ -368,11 +368,11 @@ func TestAttackTermsOnARecord(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			w.configure(t, s.provider("", on), s.bundle("app", "x"), target("", "fleet_bundle.app.bundles"))
 			w.apply(t)
 			s.relabel(t, "app", map[string]string{attackTermsLabel: test.terms})
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			if got := test.left(t, s); got != test.want {
 				t.Errorf("it is left: %t, want %t", got, test.want)
 			}
@@ -385,16 +385,16 @@ func TestAttackRecordBomb(t *testing.T) {
 	t.Parallel()
 	const unpacked, limit = 200 << 20, 400 << 20
 	env := testenv.Shared(t)
-	for name, plant := range map[string]func(t *testing.T, s *site, bomb []byte){
-		"beside the releases": func(t *testing.T, s *site, bomb []byte) {
+	for name, plant := range map[string]func(t *testing.T, s *fixture, bomb []byte){
+		"beside the releases": func(t *testing.T, s *fixture, bomb []byte) {
 			t.Helper()
 			s.forge(t, "bomb", "one", map[string]string{attackLabel + "bundle": "bomb"}, bomb)
 		},
-		"of the chosen release name": func(t *testing.T, s *site, bomb []byte) {
+		"of the chosen release name": func(t *testing.T, s *fixture, bomb []byte) {
 			t.Helper()
 			s.forge(t, "late", "one", map[string]string{attackLabel + "owner": "", attackLabel + "bundle": "late"}, bomb)
 		},
-		"in place of a record": func(t *testing.T, s *site, bomb []byte) {
+		"in place of a record": func(t *testing.T, s *fixture, bomb []byte) {
 			t.Helper()
 			record := s.newestRecord(t, 0, "one")
 			record.Data["release"] = bomb
@@ -405,7 +405,7 @@ func TestAttackRecordBomb(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			w.patience = 2 * time.Minute
 			most := w.weigh(t)
 			configure := func(value string, more ...string) {
@@ -418,7 +418,7 @@ func TestAttackRecordBomb(t *testing.T) {
 			}
 			configure("x")
 			w.apply(t)
-			plant(t, s, bomb(t, forgedRelease("one", s.namespace, "MANIFEST"), unpacked))
+			plant(t, s, gzipBomb(t, forgedRelease("one", s.namespace, "MANIFEST"), unpacked))
 			var output strings.Builder
 			more := []string{}
 			if name == "of the chosen release name" {
@@ -426,11 +426,11 @@ func TestAttackRecordBomb(t *testing.T) {
 			}
 			got := most(func() {
 				configure("y", more...)
-				output.WriteString(w.applyAndSay(t))
+				output.WriteString(w.applyOutput(t))
 				if got := s.value(t, 0, "two"); got != "y" {
 					t.Errorf("the other deployment has %q", got)
 				}
-				output.WriteString(w.destroyAndSay(t))
+				output.WriteString(w.destroyOutput(t))
 			})
 			if got > limit {
 				t.Errorf("the provider had %d MiB, want at most %d", got>>20, limit>>20)
@@ -445,8 +445,8 @@ func TestAttackRecordBomb(t *testing.T) {
 	}
 }
 
-// bomb is a release as a record holds it, with so many bytes in place of its manifest.
-func bomb(t *testing.T, recorded map[string]any, size int) []byte {
+// gzipBomb is a release as a record holds it, with so many bytes in place of its manifest.
+func gzipBomb(t *testing.T, recorded map[string]any, size int) []byte {
 	t.Helper()
 	raw, err := json.Marshal(recorded)
 	if err != nil {
@@ -469,7 +469,7 @@ func TestAttackObjectsOfOthersSurviveRemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			manifest := configMap("mine", "x") + "---\n" + configMap("theirs", "x")
 			w.configure(t, s.provider("", on), s.bundleOf("app", manifest), target("", "fleet_bundle.app.bundles"))
 			w.apply(t)
@@ -477,7 +477,7 @@ func TestAttackObjectsOfOthersSurviveRemoval(t *testing.T) {
 			if _, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "theirs", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			output := w.destroyAndSay(t)
+			output := w.destroyOutput(t)
 			if !s.isThere(t, "theirs") {
 				t.Error("what belongs to somebody else was deleted")
 			}

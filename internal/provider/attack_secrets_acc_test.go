@@ -36,7 +36,7 @@ import (
 
 // planted is a secret in one place, and who repeats it.
 type planted struct {
-	*site
+	*fixture
 
 	w      *workspace
 	secret string
@@ -49,7 +49,7 @@ type planted struct {
 
 func newPlanted(t *testing.T, env *testenv.Env) *planted {
 	t.Helper()
-	p := &planted{site: newSite(t, env), w: newWorkspace(t), secret: "planted-" + strings.Repeat("x7/+", 3) + "-secret"}
+	p := &planted{fixture: newFixture(t, env), w: newWorkspace(t), secret: "planted-" + strings.Repeat("x7/+", 3) + "-secret"}
 	p.serve(t, func(w http.ResponseWriter, request *http.Request) {
 		said := p.known + request.Header.Get("Authorization")
 		_, encoded, _ := strings.Cut(said, " ")

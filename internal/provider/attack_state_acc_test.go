@@ -51,12 +51,12 @@ func TestAttackAnotherState(t *testing.T) {
 		"terraform test": {first: nothing, steal: func(t *testing.T, w *workspace, _ []string) string {
 			t.Helper()
 			w.write(t, "tests/steal.tftest.hcl", "run \"deploys\" {\n  command = apply\n}\n")
-			return w.say(t, "test")
+			return w.output(t, "test")
 		}},
 		"another state file": {first: nothing, steal: func(t *testing.T, w *workspace, _ []string) string {
 			t.Helper()
-			output := w.applyAndSay(t, "-state=other.tfstate")
-			w.destroyAndSay(t, "-state=other.tfstate")
+			output := w.applyOutput(t, "-state=other.tfstate")
+			w.destroyOutput(t, "-state=other.tfstate")
 			return output
 		}},
 		"backends from the environment": {first: func(t *testing.T, w *workspace) {
@@ -67,8 +67,8 @@ func TestAttackAnotherState(t *testing.T) {
 			thief := newWorkspace(t)
 			at(t, thief, newStateServer(t).URL)
 			thief.configure(t, config...)
-			output := thief.applyAndSay(t)
-			thief.destroyAndSay(t)
+			output := thief.applyOutput(t)
+			thief.destroyOutput(t)
 			return output
 		}},
 		"two paths of the local backend": {first: func(t *testing.T, w *workspace) {
@@ -78,8 +78,8 @@ func TestAttackAnotherState(t *testing.T) {
 			t.Helper()
 			w.initialise(t, "local", "-backend-config=path=other.tfstate")
 			w.configure(t, config...)
-			output := w.applyAndSay(t)
-			w.destroyAndSay(t)
+			output := w.applyOutput(t)
+			w.destroyOutput(t)
 			w.initialise(t, "local", "-backend-config=path=production.tfstate")
 			w.configure(t, config...)
 			return output
@@ -91,8 +91,8 @@ func TestAttackAnotherState(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.forget(t)
-			output := w.applyAndSay(t)
-			w.destroyAndSay(t)
+			output := w.applyOutput(t)
+			w.destroyOutput(t)
 			w.write(t, "terraform.tfstate", string(state))
 			return output
 		}},
@@ -100,7 +100,7 @@ func TestAttackAnotherState(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			test.first(t, w)
 			config := []string{s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			w.configure(t, config...)
@@ -125,7 +125,7 @@ func TestAttackAnotherState(t *testing.T) {
 // writes anything anywhere. The block that the error prints goes on with them.
 func TestAttackCreateStopsBeforeItsFirstWrite(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := []string{s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 	both := []string{s.provider("", on, on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
 	w.configure(t, one...)
@@ -165,7 +165,7 @@ func TestAttackCreateStopsBeforeItsFirstWrite(t *testing.T) {
 // being recovered.
 func TestAttackImportNamesClusters(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	away := strings.Replace(s.provider("", on, on), "  clusters = {\n", "  clusters = {\n    away = { host = \"https://127.0.0.1:1\", token = \"x\", labels = { on = \"no\" } }\n", 1)
 	config := []string{s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 	w.configure(t, append(config, s.provider("", on, on))...)
@@ -216,7 +216,7 @@ func TestAttackConsent(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			config := func(provider, extra string) []string {
 				return []string{provider, keyResource, s.bundle("one", "x"), target(extra, "fleet_bundle.one.bundles")}
 			}
@@ -245,7 +245,7 @@ func TestAttackConsent(t *testing.T) {
 				t.Errorf("adopted: %t, want %t:\n%s", err == nil, test.adopted, output)
 			}
 			if !test.adopted {
-				w.destroyAndSay(t)
+				w.destroyOutput(t)
 			}
 			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {
 				t.Errorf("releases (-before +after):\n%s", diff)
@@ -271,7 +271,7 @@ func TestAttackAdoptedRecordNamesAVictim(t *testing.T) {
 		"by key": func(*testing.T, *workspace, []string) {},
 		"by import": func(t *testing.T, w *workspace, _ []string) {
 			t.Helper()
-			w.say(t, "import", all, "all")
+			w.output(t, "import", all, "all")
 		},
 		"by take_ownership": func(t *testing.T, w *workspace, config []string) {
 			t.Helper()
@@ -281,7 +281,7 @@ func TestAttackAdoptedRecordNamesAVictim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w, out := newSite(t, env), newWorkspace(t), newOutsider(t, env, nil)
+			s, w, out := newFixture(t, env), newWorkspace(t), newOutsider(t, env, nil)
 			key := ""
 			if name == "by key" {
 				key = "adoption_key = terraform_data.key.id\n"
@@ -294,9 +294,9 @@ func TestAttackAdoptedRecordNamesAVictim(t *testing.T) {
 				content["manifest"] = content["manifest"].(string) + out.manifest() //nolint:forcetypeassert // a panic fails the test
 			})
 			again(t, w, config)
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			out.expectUntouched(t, "apply")
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 			out.expectUntouched(t, "destroy")
 		})
 	}
@@ -321,7 +321,7 @@ func TestAttackReleaseMovesBetweenTargets(t *testing.T) {
 		for _, fresh := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, a new target %t", name, fresh), func(t *testing.T) {
 				t.Parallel()
-				s, w := newSite(t, env), newWorkspace(t)
+				s, w := newFixture(t, env), newWorkspace(t)
 				rest := []string{keyResource, s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x")}
 				w.configure(t, rest...)
 				w.run(t, "apply", "-auto-approve", "-input=false", "-target=terraform_data.key")
@@ -379,13 +379,13 @@ func (w *workspace) hintFile(t *testing.T, owner string) string {
 func TestAttackTemporaryFolder(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	tests := map[string]func(t *testing.T, w *workspace, s *site, rest []string){
-		"a plan that was discarded": func(t *testing.T, w *workspace, _ *site, rest []string) {
+	tests := map[string]func(t *testing.T, w *workspace, s *fixture, rest []string){
+		"a plan that was discarded": func(t *testing.T, w *workspace, _ *fixture, rest []string) {
 			t.Helper()
 			w.configure(t, append(rest, targetOf("loser", "yes", "", "fleet_bundle.one.bundles"), targetOf("gainer", "yes", "", "fleet_bundle.two.bundles"))...)
-			w.say(t, "plan", "-input=false")
+			w.output(t, "plan", "-input=false")
 		},
-		"a file of another user": func(t *testing.T, w *workspace, s *site, _ []string) {
+		"a file of another user": func(t *testing.T, w *workspace, s *fixture, _ []string) {
 			t.Helper()
 			content, err := json.Marshal(map[string]any{"gainer": map[string]any{
 				"noted": time.Now(), "releases": map[string][]string{"a": {s.namespace + "/two"}},
@@ -397,7 +397,7 @@ func TestAttackTemporaryFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a pipe that nobody writes": func(t *testing.T, w *workspace, s *site, _ []string) {
+		"a pipe that nobody writes": func(t *testing.T, w *workspace, s *fixture, _ []string) {
 			t.Helper()
 			if err := syscall.Mkfifo(w.hintFile(t, s.namespace), 0o600); err != nil {
 				t.Fatal(err)
@@ -407,7 +407,7 @@ func TestAttackTemporaryFolder(t *testing.T) {
 	for name, plant := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			w.patience = time.Minute
 			rest := []string{s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x")}
 			w.configure(t, append(rest, targetOf("loser", "yes", "", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))...)
@@ -417,12 +417,12 @@ func TestAttackTemporaryFolder(t *testing.T) {
 			}
 			plant(t, w, s, rest)
 			w.configure(t, append(rest, targetOf("loser", "yes", "", "fleet_bundle.one.bundles"))...)
-			w.applyAndSay(t)
+			w.applyOutput(t)
 			s.expectReleases(t, 0, "one")
 			if err := os.RemoveAll(w.hintFile(t, s.namespace)); err != nil {
 				t.Fatal(err)
 			}
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 		})
 	}
 }

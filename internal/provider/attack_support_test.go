@@ -36,7 +36,7 @@ const (
 
 // outsider is an object in another namespace that no release owns.
 type outsider struct {
-	*site
+	*fixture
 
 	uid types.UID
 }
@@ -44,7 +44,7 @@ type outsider struct {
 // newOutsider makes it on the first cluster. Its annotations can claim anything.
 func newOutsider(t *testing.T, env *testenv.Env, annotations map[string]string) *outsider {
 	t.Helper()
-	o := &outsider{site: newSite(t, env)}
+	o := &outsider{fixture: newFixture(t, env)}
 	o.namespaced(t, 0)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "victim", Annotations: annotations}}
 	if annotations != nil {
@@ -88,7 +88,7 @@ func (o *outsider) expectUntouched(t *testing.T, after string) {
 }
 
 // newestRecord is the Secret of the newest revision of a release.
-func (s *site) newestRecord(t *testing.T, i int, name string) *corev1.Secret {
+func (s *fixture) newestRecord(t *testing.T, i int, name string) *corev1.Secret {
 	t.Helper()
 	secrets, err := s.client(t, i).CoreV1().Secrets(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm,name=" + name})
 	if err != nil {
@@ -117,7 +117,7 @@ func versionOf(t *testing.T, record *corev1.Secret) int {
 
 // tamper changes what the newest record of a release on the first cluster holds. Its
 // name and its labels stay.
-func (s *site) tamper(t *testing.T, name string, change func(content map[string]any)) {
+func (s *fixture) tamper(t *testing.T, name string, change func(content map[string]any)) {
 	t.Helper()
 	record := s.newestRecord(t, 0, name)
 	var content map[string]any
@@ -132,7 +132,7 @@ func (s *site) tamper(t *testing.T, name string, change func(content map[string]
 }
 
 // relabel changes labels of the newest record of a release on the first cluster.
-func (s *site) relabel(t *testing.T, name string, labels map[string]string) {
+func (s *fixture) relabel(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	record := s.newestRecord(t, 0, name)
 	maps.Copy(record.Labels, labels)
@@ -143,7 +143,7 @@ func (s *site) relabel(t *testing.T, name string, labels map[string]string) {
 
 // forge creates the record of a release that nobody installed, with the labels of the
 // newest record of another and some of its own.
-func (s *site) forge(t *testing.T, name, from string, labels map[string]string, data []byte) {
+func (s *fixture) forge(t *testing.T, name, from string, labels map[string]string, data []byte) {
 	t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "sh.helm.release.v1." + name + ".v1", Labels: maps.Clone(s.newestRecord(t, 0, from).Labels)},
@@ -177,7 +177,7 @@ func (o *outsider) hook(events ...string) map[string]any {
 }
 
 // isThere says whether the config map of a bundle is on the first cluster.
-func (s *site) isThere(t *testing.T, name string) bool {
+func (s *fixture) isThere(t *testing.T, name string) bool {
 	t.Helper()
 	_, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -197,20 +197,20 @@ func expectMention(t *testing.T, output string, words ...string) {
 	}
 }
 
-// destroyAndSay destroys. Whether what is left is an error or a warning is not the
+// destroyOutput destroys. Whether what is left is an error or a warning is not the
 // business of an attack; that it comes to an end is.
-func (w *workspace) destroyAndSay(t *testing.T, args ...string) string {
+func (w *workspace) destroyOutput(t *testing.T, args ...string) string {
 	t.Helper()
-	return w.say(t, append([]string{"destroy", "-auto-approve", "-input=false"}, args...)...)
+	return w.output(t, append([]string{"destroy", "-auto-approve", "-input=false"}, args...)...)
 }
 
-// applyAndSay applies in the same way.
-func (w *workspace) applyAndSay(t *testing.T, args ...string) string {
+// applyOutput applies in the same way.
+func (w *workspace) applyOutput(t *testing.T, args ...string) string {
 	t.Helper()
-	return w.say(t, append([]string{"apply", "-auto-approve", "-input=false"}, args...)...)
+	return w.output(t, append([]string{"apply", "-auto-approve", "-input=false"}, args...)...)
 }
 
-func (w *workspace) say(t *testing.T, args ...string) string {
+func (w *workspace) output(t *testing.T, args ...string) string {
 	t.Helper()
 	output, err := w.try(t, args...)
 	var ended *exec.ExitError
@@ -280,7 +280,7 @@ func (w *workspace) weigh(t *testing.T) func(run func()) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watched := &ordeal{workspace: w, providers: filepath.Join(w.dir, "providers")}
+	watched := &faultSuite{workspace: w, providers: filepath.Join(w.dir, "providers")}
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >>%q\nexec %q \"$@\"\n", watched.providers, filepath.Join(built, "terraform-provider-fleet"))
 	folder := filepath.Join(w.dir, "weighed")
 	if err := os.MkdirAll(folder, 0o750); err != nil {

@@ -51,7 +51,7 @@ func hostileChart(more string) map[string]string {
 }
 
 // hostile is a configuration with a bundle of a repository and one of the user.
-func (s *site) hostile(t *testing.T, w *workspace, files map[string]string, timeout string) {
+func (s *fixture) hostile(t *testing.T, w *workspace, files map[string]string, timeout string) {
 	t.Helper()
 	files = maps.Clone(files)
 	files["fleet.yaml"] = "defaultNamespace: " + s.namespace + "\n" + files["fleet.yaml"]
@@ -71,7 +71,7 @@ func TestAttackTemplateAtPlan(t *testing.T) {
 	for name, test := range hostileTemplates() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			s.hostile(t, w, hostileChart("# "+test.template), "4s")
 			output, err := w.try(t, "plan", "-input=false")
 			if err == nil {
@@ -91,7 +91,7 @@ func TestAttackTemplateAtApply(t *testing.T) {
 	for name, test := range hostileTemplates() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			s.hostile(t, w, hostileChart(`{{ if lookup "v1" "Namespace" "" "kube-system" }}# `+test.template+"{{ end }}"), "4s")
 			output, err := w.try(t, "apply", "-auto-approve", "-input=false")
 			if err == nil {
@@ -106,7 +106,7 @@ func TestAttackTemplateAtApply(t *testing.T) {
 			if states := w.states(t); states["a/other"] != "Ready" {
 				t.Errorf("states = %v", states)
 			}
-			w.destroyAndSay(t)
+			w.destroyOutput(t)
 		})
 	}
 }
@@ -172,7 +172,7 @@ func TestAttackBundleAtPlan(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			w.write(t, "secret.json", secret)
 			files := maps.Clone(test.files)
 			for name, content := range files {

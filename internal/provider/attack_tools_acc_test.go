@@ -18,7 +18,7 @@ import (
 
 // takenBack makes the next revision of release web as Fleet's agent makes it: with what
 // Fleet recorded, and with the labels of the revision before, which Helm 4 carries over.
-func takenBack(t *testing.T, s *site, i int) {
+func takenBack(t *testing.T, s *fixture, i int) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/helm4/fleet.v2.json")
 	if err != nil {
@@ -48,13 +48,13 @@ func takenBack(t *testing.T, s *site, i int) {
 
 // rolledBack makes the next revisions as somebody does by hand: an upgrade, and a
 // rollback to the revision that the target wrote.
-func rolledBack(t *testing.T, s *site, i int) {
+func rolledBack(t *testing.T, s *fixture, i int) {
 	t.Helper()
 	upgraded(t, s, i)
 	s.repeatRevision(t, i, "web", 2, 3)
 }
 
-func upgraded(t *testing.T, s *site, i int) {
+func upgraded(t *testing.T, s *fixture, i int) {
 	t.Helper()
 	s.repeatRevision(t, i, "web", 1, 2)
 }
@@ -65,46 +65,46 @@ func TestAttackRevisionOfAnotherTool(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
 	makers := map[string]struct {
-		take  func(t *testing.T, s *site, i int)
+		take  func(t *testing.T, s *fixture, i int)
 		named string
 	}{
 		"Fleet":         {take: takenBack, named: "Fleet's agent (fleet-apps-web)"},
 		"helm upgrade":  {take: upgraded, named: "Helm"},
 		"helm rollback": {take: rolledBack, named: "Helm"},
 	}
-	acts := map[string]func(t *testing.T, w *workspace, s *site) string{
-		"destroy": func(t *testing.T, w *workspace, _ *site) string {
+	acts := map[string]func(t *testing.T, w *workspace, s *fixture) string{
+		"destroy": func(t *testing.T, w *workspace, _ *fixture) string {
 			t.Helper()
-			return w.destroyAndSay(t)
+			return w.destroyOutput(t)
 		},
-		"destroy without refresh": func(t *testing.T, w *workspace, _ *site) string {
+		"destroy without refresh": func(t *testing.T, w *workspace, _ *fixture) string {
 			t.Helper()
-			return w.destroyAndSay(t, "-refresh=false")
+			return w.destroyOutput(t, "-refresh=false")
 		},
-		"a change of rules": func(t *testing.T, w *workspace, s *site) string {
+		"a change of rules": func(t *testing.T, w *workspace, s *fixture) string {
 			t.Helper()
 			w.configure(t, s.provider("", `on = "no"`), s.web(), target("allow_empty = true", "fleet_bundle.web.bundles"))
-			return w.applyAndSay(t)
+			return w.applyOutput(t)
 		},
-		"an update": func(t *testing.T, w *workspace, s *site) string {
+		"an update": func(t *testing.T, w *workspace, s *fixture) string {
 			t.Helper()
 			w.configure(t, s.provider("", on), strings.Replace(s.web(), "data: { key: x }", "data: { key: changed }", 1), target("", "fleet_bundle.web.bundles"))
-			return w.applyAndSay(t)
+			return w.applyOutput(t)
 		},
-		"an apply of the same": func(t *testing.T, w *workspace, _ *site) string {
+		"an apply of the same": func(t *testing.T, w *workspace, _ *fixture) string {
 			t.Helper()
-			return w.applyAndSay(t)
+			return w.applyOutput(t)
 		},
-		"a replacement": func(t *testing.T, w *workspace, _ *site) string {
+		"a replacement": func(t *testing.T, w *workspace, _ *fixture) string {
 			t.Helper()
-			return w.applyAndSay(t, "-replace="+all)
+			return w.applyOutput(t, "-replace="+all)
 		},
 	}
 	for maker, made := range makers {
 		for name, act := range acts {
 			t.Run(maker+", "+name, func(t *testing.T) {
 				t.Parallel()
-				s, w := newSite(t, env), newWorkspace(t)
+				s, w := newFixture(t, env), newWorkspace(t)
 				w.configure(t, s.provider("", on), s.web(), target("", "fleet_bundle.web.bundles"))
 				w.apply(t)
 				made.take(t, s, 0)
@@ -126,7 +126,7 @@ func TestAttackRevisionOfAnotherTool(t *testing.T) {
 		}
 		t.Run(maker+", with consent", func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			w.configure(t, s.provider("", on), s.web(), target("", "fleet_bundle.web.bundles"))
 			w.apply(t)
 			made.take(t, s, 0)
@@ -146,7 +146,7 @@ func TestAttackObjectsOfAReleaseWithoutRecord(t *testing.T) {
 	env := testenv.Shared(t)
 	t.Run("a first create", func(t *testing.T) {
 		t.Parallel()
-		s, w := newSite(t, env), newWorkspace(t)
+		s, w := newFixture(t, env), newWorkspace(t)
 		s.namespaced(t, 0)
 		object := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
@@ -166,7 +166,7 @@ func TestAttackObjectsOfAReleaseWithoutRecord(t *testing.T) {
 			t.Errorf("the object was changed to %q", got)
 		}
 		s.expectReleases(t, 0, "two")
-		w.destroyAndSay(t)
+		w.destroyOutput(t)
 		after, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "one", metav1.GetOptions{})
 		if err != nil || after.UID != before.UID {
 			t.Errorf("the object was not left alone: %v", err)
@@ -174,7 +174,7 @@ func TestAttackObjectsOfAReleaseWithoutRecord(t *testing.T) {
 	})
 	t.Run("with consent", func(t *testing.T) {
 		t.Parallel()
-		s, w := newSite(t, env), newWorkspace(t)
+		s, w := newFixture(t, env), newWorkspace(t)
 		w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("take_ownership = true", "fleet_bundle.one.bundles"))
 		w.apply(t)
 		before := s.uids(t)
@@ -193,7 +193,7 @@ func TestAttackObjectsOfAReleaseWithoutRecord(t *testing.T) {
 	})
 	t.Run("known to the state", func(t *testing.T) {
 		t.Parallel()
-		s, w := newSite(t, env), newWorkspace(t)
+		s, w := newFixture(t, env), newWorkspace(t)
 		w.configure(t, s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 		w.apply(t)
 		before := s.uids(t)

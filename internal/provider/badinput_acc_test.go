@@ -117,7 +117,7 @@ func TestAccBadInput(t *testing.T) {
 			want:    []string{"immutable"},
 		},
 	}
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	// One deployment is there before, and must not change.
 	w.configure(t, s.provider("", on), s.bundle("other", "x"), target("", "fleet_bundle.other.bundles"))
 	w.apply(t)

@@ -117,7 +117,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 			HelmIgnore: m.HelmIgnore.IsNull() || m.HelmIgnore.ValueBool(),
 			Definition: &source.Definition{Name: m.Name.ValueString(), Options: options},
 		},
-		Anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
+		Refresh: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
 	}}
 	switch {
 	case !m.Chart.IsNull():
@@ -164,7 +164,7 @@ func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 	}
 }
 
-func (m *bundleModel) settle(ctx context.Context, f *fleet, r request, stored string, diags *diag.Diagnostics) string {
+func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) string {
 	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
 		return ""
 	}

@@ -96,7 +96,7 @@ func bundlesOf(elements map[string]source.Element) types.Map {
 // readBundles returns the contents of a bundles attribute. reason says what is not known yet, ""
 // if all is; user is named in errors. A bundle that cannot be read is added to unreadable, and
 // is an error if that is nil.
-func (f *fleet) readBundles(ctx context.Context, user string, list types.List, unreadable map[string]error, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
+func (f *providerData) readBundles(ctx context.Context, user string, list types.List, unreadable map[string]error, diags *diag.Diagnostics) (bundles []*bundle.Bundle, reason string) {
 	listed := make([]map[string]source.Listed, len(list.Elements()))
 	for i, value := range list.Elements() {
 		if of, ok := value.(types.Map); ok {

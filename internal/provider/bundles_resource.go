@@ -54,12 +54,12 @@ type bundlesRequest[M any] interface {
 	// settle makes everything known that a plan left open. stored is the commit that was found
 	// when it was planned, "" if none was. It returns the commit that is to be stored, "" for
 	// none.
-	settle(ctx context.Context, f *fleet, r request, stored string, diags *diag.Diagnostics) string
+	settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) string
 }
 
 // ModifyPlan makes the bundles.
 func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.fleet == nil {
+	if req.Plan.Raw.IsNull() || r.providerData == nil {
 		return
 	}
 	var plan, prior M
@@ -80,7 +80,7 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 		if !creates {
 			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
 		}
-		planned = r.fleet.plan(ctx, *wanted, stored, &resp.Diagnostics)
+		planned = r.providerData.plan(ctx, *wanted, stored, &resp.Diagnostics)
 	}
 	P(&plan).setPlanned(planned, &prior)
 	if !resp.Diagnostics.HasError() {
@@ -106,11 +106,11 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
 	P(&state).read(ctx, req.State, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || r.fleet == nil {
+	if resp.Diagnostics.HasError() || r.providerData == nil {
 		return
 	}
 	name, git := P(&state).follows(ctx, &resp.Diagnostics)
-	r.fleet.refresh(ctx, git, name, req.Private, resp.Private, &resp.Diagnostics)
+	r.providerData.refresh(ctx, git, name, req.Private, resp.Private, &resp.Diagnostics)
 }
 
 // Update makes known what the plan left open.
@@ -136,7 +136,7 @@ func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *requ
 	if wanted == nil || diags.HasError() {
 		return
 	}
-	commit := plan.settle(ctx, r.fleet, *wanted, stored, diags)
+	commit := plan.settle(ctx, r.providerData, *wanted, stored, diags)
 	if !diags.HasError() && commit != "" {
 		storeCommit(ctx, wanted.Git, private, commit, diags)
 	}

@@ -13,7 +13,7 @@ import (
 // thing: where the branch is. Each command is a process of its own.
 func TestAccUnchangedBranchIsNotFetched(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	git := gittest.New(t, gittest.Options{})
 	_, err := git.Commit(t.Context(), "fleet", "main", "First", map[string]string{
 		"apps/one/fleet.yaml": "defaultNamespace: " + s.namespace + "\n", "apps/one/cm.yaml": configMap("one", "x"),

@@ -22,7 +22,7 @@ import (
 
 // defineWidget gives cluster i the kind Widget of the test, and waits until charts see
 // it.
-func (s *site) defineWidget(t *testing.T, i int) {
+func (s *fixture) defineWidget(t *testing.T, i int) {
 	t.Helper()
 	var definition unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(s.widgets()), &definition.Object); err != nil {
@@ -36,7 +36,7 @@ func (s *site) defineWidget(t *testing.T, i int) {
 }
 
 // removeDefinition cleans up.
-func (s *site) removeDefinition(t *testing.T, i int) {
+func (s *fixture) removeDefinition(t *testing.T, i int) {
 	t.Helper()
 	ctx, cancel := cleanupContext(t)
 	defer cancel()
@@ -47,7 +47,7 @@ func (s *site) removeDefinition(t *testing.T, i int) {
 }
 
 // undefineWidget takes the kind away again.
-func (s *site) undefineWidget(t *testing.T, i int) {
+func (s *fixture) undefineWidget(t *testing.T, i int) {
 	t.Helper()
 	if err := s.dynamic(t, i).Resource(crdResource()).Delete(t.Context(), "widgets."+s.namespace+".example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func (s *site) undefineWidget(t *testing.T, i int) {
 	s.waitForWidgets(t, i, false)
 }
 
-func (s *site) waitForWidgets(t *testing.T, i int, served bool) {
+func (s *fixture) waitForWidgets(t *testing.T, i int, served bool) {
 	t.Helper()
 	client := s.client(t, i).Discovery()
 	eventually(t, "discovery tells of the kind, or does not any more", func(context.Context) (bool, error) {
@@ -70,7 +70,7 @@ func (s *site) waitForWidgets(t *testing.T, i int, served bool) {
 }
 
 // able is a chart that asks its cluster what it can do.
-func (s *site) able(value string) string {
+func (s *fixture) able(value string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" "able" {
   name      = "able"
@@ -141,7 +141,7 @@ func (w *workspace) expectSteadyState(t *testing.T) {
 }
 
 // expectWidget says whether the widget of the chart is on cluster i.
-func (s *site) expectWidget(t *testing.T, i int, want bool) {
+func (s *fixture) expectWidget(t *testing.T, i int, want bool) {
 	t.Helper()
 	_, err := s.dynamic(t, i).Resource(s.widgetResource()).Namespace(s.namespace).Get(t.Context(), "able", metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -158,7 +158,7 @@ func (s *site) expectWidget(t *testing.T, i int, want bool) {
 func TestAccCapabilities(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 3)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	widget := s.namespace + ".example.com/Widget/" + s.namespace + "/able"
 	s.defineWidget(t, 1)
 	configure := func(value, third string) {
@@ -269,7 +269,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 	for name, waits := range map[string]string{"with waiting": "", "without waiting": "wait = false"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			dependent := strings.Replace(s.able("1"), "files =", "depends_on_bundles = [{ name = \"crds\" }]\n  files =", 1)
 			other := strings.ReplaceAll(s.able("1"), "\"able\"", "\"other\"")
 			other = strings.ReplaceAll(other, "name: able", "name: other")
@@ -325,7 +325,7 @@ func (a *asked) take(paths ...string) map[string]int {
 func TestAccCapabilitiesCostLittle(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	var seen asked
 	var entries []entry
 	for i, name := range []string{"a", "b"} {

@@ -25,7 +25,7 @@ func chartOf(name, version string) charttest.Chart {
 // were when newer ones appear.
 func TestAccCharts(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	charts := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word", Bearer: true, TLS: true})
 	charts.AddChart(chartOf("web", "1.1.0"))
 	charts.AddChart(chartOf("web", "2.0.0"))

@@ -73,7 +73,7 @@ func checkConsistency(t *testing.T, rows []*consistencyRow) {
 		for group, rows := range groups {
 			t.Run(group, func(t *testing.T) {
 				t.Parallel()
-				newTrial(t, rows).run(t)
+				newConsistencyBatch(t, rows).run(t)
 			})
 		}
 	})
@@ -103,18 +103,18 @@ func checkConsistency(t *testing.T, rows []*consistencyRow) {
 	}
 }
 
-// trial is a workspace with one bundle and one target for each row.
-type trial struct {
+// consistencyBatch is a workspace with one bundle and one target for each row.
+type consistencyBatch struct {
 	*workspace
-	site   *site
-	ground *ground
+	site   *fixture
+	ground *consistencyNamespace
 	rows   []*consistencyRow
 }
 
-func newTrial(t *testing.T, rows []*consistencyRow) *trial {
+func newConsistencyBatch(t *testing.T, rows []*consistencyRow) *consistencyBatch {
 	t.Helper()
-	c := &trial{workspace: newWorkspace(t), site: newSite(t, testenv.Shared(t)), rows: rows}
-	c.ground = newGround(t, c.site, rows)
+	c := &consistencyBatch{workspace: newWorkspace(t), site: newFixture(t, testenv.Shared(t)), rows: rows}
+	c.ground = newConsistencyNamespace(t, c.site, rows)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -127,7 +127,7 @@ func newTrial(t *testing.T, rows []*consistencyRow) *trial {
 	return c
 }
 
-func (c *trial) run(t *testing.T) {
+func (c *consistencyBatch) run(t *testing.T) {
 	t.Helper()
 	steps := 0
 	for _, row := range c.rows {
@@ -136,7 +136,7 @@ func (c *trial) run(t *testing.T) {
 	for i := range steps {
 		c.step(t, i)
 	}
-	removed := c.tell(t, "destroy", "-auto-approve", "-input=false", "-parallelism=20")
+	removed := c.stream(t, "destroy", "-auto-approve", "-input=false", "-parallelism=20")
 	c.blame(t, removed, "destroying")
 	c.ground.expectLeft(t, c.rows)
 	for _, row := range c.rows {
@@ -150,7 +150,7 @@ func (c *trial) run(t *testing.T) {
 
 // goElsewhere makes the next commands run with another home and another folder for temporary
 // files, as on another machine.
-func (c *trial) goElsewhere(t *testing.T) {
+func (c *consistencyBatch) goElsewhere(t *testing.T) {
 	t.Helper()
 	for _, variable := range []string{"HOME", "TMPDIR"} {
 		dir, err := os.MkdirTemp("", "e") //nolint:usetesting // plugins put their sockets there, whose paths must be short
@@ -167,7 +167,7 @@ func (c *trial) goElsewhere(t *testing.T) {
 }
 
 // step plans, applies the saved plan, and plans again.
-func (c *trial) step(t *testing.T, i int) {
+func (c *consistencyBatch) step(t *testing.T, i int) {
 	t.Helper()
 	for _, row := range c.live() {
 		if err := row.writeChart(i, filepath.Join(c.dir, "charts", row.name)); err != nil {
@@ -179,7 +179,7 @@ func (c *trial) step(t *testing.T, i int) {
 		return
 	}
 	c.goElsewhere(t)
-	applied := c.tell(t, "apply", "-input=false", "-parallelism=20", "tfplan")
+	applied := c.stream(t, "apply", "-input=false", "-parallelism=20", "tfplan")
 	failed := c.expectFailures(t, applied, i, "apply")
 	c.expectWhatWasPlanned(t, failed)
 	c.expectHelmsObjects(t, i, failed)
@@ -187,7 +187,7 @@ func (c *trial) step(t *testing.T, i int) {
 	if i == 0 && len(failed) > 0 {
 		c.ground.expectLeft(t, c.rows)
 	}
-	again := c.tell(t, "plan", "-input=false", "-parallelism=20")
+	again := c.stream(t, "plan", "-input=false", "-parallelism=20")
 	c.blame(t, again, "planning again")
 	for _, row := range c.live() {
 		if failed[row.name] {
@@ -203,16 +203,16 @@ func (c *trial) step(t *testing.T, i int) {
 }
 
 // live are the rows that are still of use.
-func (c *trial) live() []*consistencyRow {
+func (c *consistencyBatch) live() []*consistencyRow {
 	return slices.DeleteFunc(slices.Clone(c.rows), func(row *consistencyRow) bool { return row.dead })
 }
 
 // plan plans step i. A row that cannot be planned, and should, is left out, so that it
 // does not keep others from being judged. It is false when there is nothing to apply.
-func (c *trial) plan(t *testing.T, i int) bool {
+func (c *consistencyBatch) plan(t *testing.T, i int) bool {
 	t.Helper()
 	for {
-		said := c.tell(t, "plan", "-out=tfplan", "-input=false", "-parallelism=20")
+		said := c.stream(t, "plan", "-out=tfplan", "-input=false", "-parallelism=20")
 		alive := len(c.live())
 		failed := c.expectFailures(t, said, i, "plan")
 		if left := len(c.live()); left == 0 {
@@ -233,7 +233,7 @@ func (c *trial) plan(t *testing.T, i int) bool {
 
 // expectFailures judges the errors of a command in step i, and answers the rows that
 // have to end there.
-func (c *trial) expectFailures(t *testing.T, said told, i int, at string) map[string]bool {
+func (c *consistencyBatch) expectFailures(t *testing.T, said commandOutput, i int, at string) map[string]bool {
 	t.Helper()
 	failed := map[string]bool{}
 	for _, row := range c.live() {
@@ -252,7 +252,7 @@ func (c *trial) expectFailures(t *testing.T, said told, i int, at string) map[st
 }
 
 // blame puts errors on the rows that they are of, and ends these.
-func (c *trial) blame(t *testing.T, said told, doing string) {
+func (c *consistencyBatch) blame(t *testing.T, said commandOutput, doing string) {
 	t.Helper()
 	if strings.Contains(said.output, "inconsistent") {
 		t.Errorf("%s: Terraform calls something inconsistent:\n%s", doing, said.output)
@@ -329,7 +329,7 @@ func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []stri
 
 // expectWhatWasPlanned compares what was planned with the state, and the state with the
 // cluster.
-func (c *trial) expectWhatWasPlanned(t *testing.T, failed map[string]bool) {
+func (c *consistencyBatch) expectWhatWasPlanned(t *testing.T, failed map[string]bool) {
 	t.Helper()
 	state := c.inState(t)
 	var looking errgroup.Group
@@ -348,7 +348,7 @@ func (c *trial) expectWhatWasPlanned(t *testing.T, failed map[string]bool) {
 	}
 }
 
-func (r *consistencyRow) judgeState(ctx context.Context, g *ground, state targetShown) {
+func (r *consistencyRow) judgeState(ctx context.Context, g *consistencyNamespace, state targetShown) {
 	key := "a/" + r.name
 	deployment, there := state.Deployments[key]
 	if !there || deployment.State == nil || !r.foreign && *deployment.State != "Ready" {

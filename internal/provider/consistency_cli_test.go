@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// told is what a command of the CLI says in JSON, by the name of the resource that it
+// commandOutput is what a command of the CLI says in JSON, by the name of the resource that it
 // is about.
-type told struct {
+type commandOutput struct {
 	output string
 	failed bool
 	// errors and warnings are texts of diagnostics; those of no resource are under "".
@@ -18,13 +18,13 @@ type told struct {
 	changes, drift map[string]string
 }
 
-// tell runs a command and reads what it says.
-func (w *workspace) tell(t *testing.T, command string, args ...string) told {
+// stream runs a command and reads what it says.
+func (w *workspace) stream(t *testing.T, command string, args ...string) commandOutput {
 	t.Helper()
 	began := time.Now()
 	output, err := w.try(t, append([]string{command, "-json"}, args...)...)
 	t.Logf("terraform %s: %s", command, time.Since(began).Round(time.Second/10))
-	said := told{
+	said := commandOutput{
 		output: output, failed: err != nil, errors: map[string][]string{}, warnings: map[string][]string{},
 		changes: map[string]string{}, drift: map[string]string{},
 	}

@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ground is a cluster as it is, seen without the provider.
-type ground struct {
+// consistencyNamespace is a cluster as it is, seen without the provider.
+type consistencyNamespace struct {
 	namespace string
 	typed     kubernetes.Interface
 	objects   dynamic.Interface
@@ -43,11 +43,11 @@ type ground struct {
 	defines map[string]bool
 }
 
-func newGround(t *testing.T, s *site, rows []*consistencyRow) *ground {
+func newConsistencyNamespace(t *testing.T, s *fixture, rows []*consistencyRow) *consistencyNamespace {
 	t.Helper()
 	config := rest.CopyConfig(s.env.Cluster(0).RESTConfig())
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	g := &ground{namespace: s.namespace, defines: map[string]bool{}}
+	g := &consistencyNamespace{namespace: s.namespace, defines: map[string]bool{}}
 	var err error
 	if g.typed, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func definitionResource() schema.GroupVersionResource {
 }
 
 // resource is where a kind is kept.
-func (g *ground) resource(kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
+func (g *consistencyNamespace) resource(kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
 	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(g.kinds).RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return schema.GroupVersionResource{}, false, err
@@ -89,7 +89,7 @@ func (g *ground) resource(kind schema.GroupVersionKind) (schema.GroupVersionReso
 
 // manifest are the objects that the newest record of a release holds, with lists taken
 // apart. It is read here once more, and not as the provider reads it.
-func (g *ground) manifest(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
+func (g *consistencyNamespace) manifest(ctx context.Context, namespace, name string) ([]*unstructured.Unstructured, error) {
 	secrets, err := g.typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed,name=" + name})
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ type holding struct {
 }
 
 // held looks for every object of the manifest of a release.
-func (g *ground) held(ctx context.Context, deployment deploymentShown) (holding, error) {
+func (g *consistencyNamespace) held(ctx context.Context, deployment deploymentShown) (holding, error) {
 	objects, err := g.manifest(ctx, *deployment.Namespace, *deployment.Release)
 	if err != nil {
 		return holding{}, err
@@ -213,7 +213,7 @@ func shortSum(text string) string {
 }
 
 // key is how objects calls an object.
-func (g *ground) key(object *unstructured.Unstructured, namespace string) (string, error) {
+func (g *consistencyNamespace) key(object *unstructured.Unstructured, namespace string) (string, error) {
 	kind := object.GroupVersionKind()
 	_, namespaced, err := g.resource(kind)
 	if err != nil {
@@ -233,7 +233,7 @@ func (g *ground) key(object *unstructured.Unstructured, namespace string) (strin
 
 // compare finds an object of a manifest on the cluster. It is false for a ConfigMap that
 // says something else there.
-func (g *ground) compare(ctx context.Context, object *unstructured.Unstructured, namespace string) (bool, error) {
+func (g *consistencyNamespace) compare(ctx context.Context, object *unstructured.Unstructured, namespace string) (bool, error) {
 	resource, namespaced, err := g.resource(object.GroupVersionKind())
 	if err != nil {
 		return false, err

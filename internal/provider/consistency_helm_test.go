@@ -20,7 +20,7 @@ import (
 
 // expectHelmsObjects compares the releases of foreign charts with what Helm's own command makes
 // of them. A chart whose objects a plan cannot tell can give others to Helm.
-func (c *trial) expectHelmsObjects(t *testing.T, i int, failed map[string]bool) {
+func (c *consistencyBatch) expectHelmsObjects(t *testing.T, i int, failed map[string]bool) {
 	t.Helper()
 	var compared []*consistencyRow
 	for _, row := range c.live() {
@@ -50,7 +50,7 @@ func (c *trial) expectHelmsObjects(t *testing.T, i int, failed map[string]bool) 
 	}
 }
 
-func (c *trial) compareWithHelm(ctx context.Context, helm string, row *consistencyRow, i int) error {
+func (c *consistencyBatch) compareWithHelm(ctx context.Context, helm string, row *consistencyRow, i int) error {
 	deployment := row.planned.Deployments["a/"+row.name]
 	applied, err := c.ground.manifest(ctx, *deployment.Namespace, *deployment.Release)
 	if err != nil {

@@ -31,7 +31,7 @@ type leftover struct {
 
 // everything lists what there is in the namespace of the test, and elsewhere what says
 // that it is of its releases.
-func (g *ground) everything(ctx context.Context) ([]leftover, error) {
+func (g *consistencyNamespace) everything(ctx context.Context) ([]leftover, error) {
 	g.kinds.Invalidate()
 	lists, err := g.kinds.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -76,7 +76,7 @@ func (g *ground) everything(ctx context.Context) ([]leftover, error) {
 }
 
 // judge answers nil for what is not of the test, or in every namespace.
-func (g *ground) judge(resource schema.GroupVersionResource, kind string, item *metav1.PartialObjectMetadata) *leftover {
+func (g *consistencyNamespace) judge(resource schema.GroupVersionResource, kind string, item *metav1.PartialObjectMetadata) *leftover {
 	isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
 	isOurs := g.isOurs(item.Namespace) || g.isOurs(item.Annotations["meta.helm.sh/release-namespace"]) || resource == definitionResource() && g.defines[item.Name]
 	if isDefault || !isOurs {
@@ -99,12 +99,12 @@ func (g *ground) judge(resource schema.GroupVersionResource, kind string, item *
 }
 
 // isOurs says whether a namespace is that of the test or one of those beside it.
-func (g *ground) isOurs(namespace string) bool {
+func (g *consistencyNamespace) isOurs(namespace string) bool {
 	return namespace == g.namespace || strings.HasPrefix(namespace, g.namespace+"-")
 }
 
 // clean removes everything of the test but its namespace, which the site removes.
-func (g *ground) clean(ctx context.Context) error {
+func (g *consistencyNamespace) clean(ctx context.Context) error {
 	found, err := g.everything(ctx)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (g *ground) clean(ctx context.Context) error {
 
 // expectLeft wants nothing to be left of any row but what it says. What controllers
 // remove takes a moment.
-func (g *ground) expectLeft(t *testing.T, rows []*consistencyRow) {
+func (g *consistencyNamespace) expectLeft(t *testing.T, rows []*consistencyRow) {
 	t.Helper()
 	var (
 		left    map[string][]string
@@ -166,7 +166,7 @@ func (g *ground) expectLeft(t *testing.T, rows []*consistencyRow) {
 }
 
 // leftOf is what is left of each row, under "" of nobody knows which.
-func (g *ground) leftOf(ctx context.Context, rows []*consistencyRow) (map[string][]string, error) {
+func (g *consistencyNamespace) leftOf(ctx context.Context, rows []*consistencyRow) (map[string][]string, error) {
 	found, err := g.everything(ctx)
 	if err != nil {
 		return nil, err

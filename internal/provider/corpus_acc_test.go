@@ -42,7 +42,7 @@ func TestAccCorpusOnClusters(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
-			s := newSite(t, testenv.Shared(t))
+			s := newFixture(t, testenv.Shared(t))
 			s.namespace = test.namespace
 			repo := fmt.Sprintf("resource \"fleet_gitrepo\" \"one\" {\n  name = \"examples\"\n  repo = %q\n  branch = \"main\"\n  paths = [%q]\n}\n", git.URL("examples"), path)
 			// A Service of type LoadBalancer is never ready without a cloud.
@@ -78,7 +78,7 @@ func examples(t *testing.T, corpus string) fs.FS {
 // expectGuestbook checks what the examples change from cluster to cluster:
 // a (dev) runs without replication, b (test) with more frontends, c (prod) with
 // a load balancer too.
-func (s *site) expectGuestbook(t *testing.T, i int, path string) {
+func (s *fixture) expectGuestbook(t *testing.T, i int, path string) {
 	t.Helper()
 	client := s.client(t, i)
 	frontend, err := client.AppsV1().Deployments(s.namespace).Get(t.Context(), "frontend", metav1.GetOptions{})

@@ -13,14 +13,14 @@ import (
 )
 
 // gear is a definition in crds/ of a chart.
-func (s *site) gear(name, shortName string) string {
+func (s *fixture) gear(name, shortName string) string {
 	return fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %[1]ss.%[3]s.example.com}\nspec:\n"+
 		"  group: %[3]s.example.com\n  scope: Namespaced\n  names: {kind: %[1]s, plural: %[1]ss, shortNames: [%[2]s]}\n"+
 		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n", name, shortName, s.namespace)
 }
 
 // gears is a bundle with definitions in crds/ and a resource of one of them.
-func (s *site) gears(helm, kind string, definitions ...string) string {
+func (s *fixture) gears(helm, kind string, definitions ...string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" "gears" {
   name              = "gears"
@@ -36,7 +36,7 @@ resource "fleet_bundle" "gears" {
 }
 
 // shortName is that of a live definition, "" if it is not there.
-func (s *site) shortName(t *testing.T, i int, name string) string {
+func (s *fixture) shortName(t *testing.T, i int, name string) string {
 	t.Helper()
 	found, err := s.definition(t, i, name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *site) shortName(t *testing.T, i int, name string) string {
 	return strings.Join(names, ",")
 }
 
-func (s *site) definition(t *testing.T, i int, name string) (*unstructured.Unstructured, error) {
+func (s *fixture) definition(t *testing.T, i int, name string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	return s.dynamic(t, i).Resource(resource).Get(t.Context(), name+"s."+s.namespace+".example.com", metav1.GetOptions{})
@@ -59,7 +59,7 @@ func (s *site) definition(t *testing.T, i int, name string) (*unstructured.Unstr
 // that it leaves as they are; create_replace applies them, skip applies none.
 func TestAccCRDs(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	const summary = "custom resource definitions in crds/ of charts"
 	group := "." + s.namespace + ".example.com"
 	configure := func(target, helm, kind string, definitions ...string) {
@@ -142,7 +142,7 @@ func TestAccCRDs(t *testing.T) {
 // A definition that another release owns is not replaced.
 func TestAccForeignCRDs(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	owner := s.bundleOf("owner", s.gear("wheel", "whl"))
 	w.configure(t, s.provider("", on), owner, target("", "fleet_bundle.owner.bundles"))
 	w.apply(t)

@@ -78,7 +78,7 @@ func deploymentAt(key, attribute string) tfjsonpath.Path {
 // The five steps of the demo, inside one process.
 func TestAccFiveSteps(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, testenv.Shared(t))
+	s := newFixture(t, testenv.Shared(t))
 	git := gittest.New(t, gittest.Options{})
 	content := map[string]string{
 		"apps/web/fleet.yaml": "defaultNamespace: " + s.namespace + "\nhelm:\n  releaseName: web\n  values:\n    replicas: 1\n    from: ${ .ClusterName }\n" +
@@ -178,7 +178,7 @@ func TestAccFiveSteps(t *testing.T) {
 func TestAccUnknownHost(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s := newSite(t, env)
+	s := newFixture(t, env)
 	late := env.Cluster(2)
 	made := fmt.Sprintf("resource \"terraform_data\" \"late\" {\n  input = %q\n}\n", late.Host())
 	entry := fmt.Sprintf("c = { host = terraform_data.late.output, cluster_ca_certificate = <<-CA\n%sCA\n token = %q, labels = { on = \"yes\" } }\n",

@@ -14,7 +14,7 @@ import (
 // The data source tells the same as the target, and in full.
 func TestAccDeploymentsDataSource(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	manifest := ""
 	for i := range 6 {
 		manifest += "---\n" + configMap(fmt.Sprintf("a-name-that-takes-some-room-%d", i), "x")

@@ -78,10 +78,10 @@ func surveyedTypes() map[string]attr.Type {
 func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var data deploymentsModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.fleet == nil {
+	if resp.Diagnostics.HasError() || d.providerData == nil {
 		return
 	}
-	if d.fleet.ownerUnknown {
+	if d.providerData.ownerUnknown {
 		addMessages(&resp.Diagnostics, report.OwnerUnknown())
 		return
 	}
@@ -89,9 +89,9 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	found := d.fleet.engine.Survey(ctx, d.fleet.owner, wanted)
-	d.fleet.logPanics(ctx, found.Failures)
-	addMessages(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.fleet.onUnreachable == errorUnreachable))
+	found := d.providerData.engine.Status(ctx, d.providerData.owner, wanted)
+	d.providerData.logPanics(ctx, found.Failures)
+	addMessages(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.providerData.onUnreachable == errorUnreachable))
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -115,7 +115,7 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 			references[wanted.Cluster] = append(references[wanted.Cluster], of...)
 		}
 	}
-	state.ObjectVersions(d.fleet.engine.Versions(ctx, references)).Pin(result.Deployments)
+	state.ObjectVersions(d.providerData.engine.Versions(ctx, references)).Pin(result.Deployments)
 	return result.Deployments
 }
 

@@ -41,7 +41,7 @@ func addMessages(diags *diag.Diagnostics, messages []report.Message) {
 
 // logPanics puts where a panic happened into the debug log. The user is told what
 // was being done; this is for whoever mends it.
-func (f *fleet) logPanics(ctx context.Context, failures []deploy.Failure) {
+func (f *providerData) logPanics(ctx context.Context, failures []deploy.Failure) {
 	for _, failure := range failures {
 		if panicked, ok := errors.AsType[*deploy.PanicError](failure.Err); ok {
 			tflog.Debug(ctx, "panic in an operation on a cluster", map[string]any{
@@ -52,7 +52,7 @@ func (f *fleet) logPanics(ctx context.Context, failures []deploy.Failure) {
 }
 
 // logAttempt says that an operation is tried again.
-func (f *fleet) logAttempt(ctx context.Context, attempt deploy.Attempt) {
+func (f *providerData) logAttempt(ctx context.Context, attempt deploy.Attempt) {
 	tflog.Warn(ctx, "an operation on a cluster is retried", map[string]any{
 		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
 		"error": f.masker.Shown(attempt.Err.Error()), "pause": attempt.Pause.String(),

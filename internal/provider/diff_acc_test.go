@@ -17,7 +17,7 @@ const diffTitle = "changes in rendered objects"
 
 // watched is two clusters behind proxies that count what is asked.
 type watched struct {
-	*site
+	*fixture
 	*workspace
 	proxies []*faulttest.Proxy
 
@@ -30,7 +30,7 @@ type watched struct {
 func newWatched(t *testing.T) *watched {
 	t.Helper()
 	env := testenv.Shared(t)
-	w := &watched{site: newSite(t, env), workspace: newWorkspace(t), records: map[int]int{}, writes: map[int]int{}}
+	w := &watched{fixture: newFixture(t, env), workspace: newWorkspace(t), records: map[int]int{}, writes: map[int]int{}}
 	for i := range 2 {
 		if env.Cluster(i).Token() == "" {
 			t.Skip("the cluster of this context is not reached by a token")
@@ -61,7 +61,7 @@ func (w *watched) watch() {
 func (w *watched) clusters(tokens ...string) string {
 	var clusters strings.Builder
 	for i, proxy := range w.proxies {
-		token := w.site.env.Cluster(i).Token()
+		token := w.fixture.env.Cluster(i).Token()
 		if i < len(tokens) && tokens[i] != "" {
 			token = tokens[i]
 		}
@@ -181,7 +181,7 @@ func expectNoSecret(t *testing.T, output string) {
 // takes the Secret away; and so is what somebody else has made.
 func TestAccDiffHidesWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	app := func(helm string) string {
 		return fmt.Sprintf(`
 resource "fleet_bundle" "app" {
@@ -235,7 +235,7 @@ resource "fleet_bundle" "app" {
 // to stay are told from those that go, and a long diff is cut.
 func TestAccDiffNamesWhatComesAndGoes(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	long := func(value string) string {
 		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: long}\ndata:\n"
 		for i := range 100 {

@@ -19,7 +19,7 @@ import (
 )
 
 // edit changes an object on cluster i as somebody does by hand.
-func (s *site) edit(t *testing.T, i int, resource schema.GroupVersionResource, name, change string) {
+func (s *fixture) edit(t *testing.T, i int, resource schema.GroupVersionResource, name, change string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *site) edit(t *testing.T, i int, resource schema.GroupVersionResource, n
 }
 
 // delete deletes an object on cluster i.
-func (s *site) delete(t *testing.T, i int, resource schema.GroupVersionResource, name string) {
+func (s *fixture) delete(t *testing.T, i int, resource schema.GroupVersionResource, name string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *site) delete(t *testing.T, i int, resource schema.GroupVersionResource,
 }
 
 // webField reads a text, or a number as text, of the object web on cluster i.
-func (s *site) webField(t *testing.T, i int, resource schema.GroupVersionResource, path ...string) string {
+func (s *fixture) webField(t *testing.T, i int, resource schema.GroupVersionResource, path ...string) string {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -69,7 +69,7 @@ var (
 
 // defineWidgets gives clusters 0 to n-1 a kind of custom resources that prunes what it
 // does not know.
-func (s *site) defineWidgets(t *testing.T, n int) schema.GroupVersionResource {
+func (s *fixture) defineWidgets(t *testing.T, n int) schema.GroupVersionResource {
 	t.Helper()
 	group := s.namespace + ".example.com"
 	definition := &unstructured.Unstructured{Object: map[string]any{
@@ -151,7 +151,7 @@ func (w *workspace) expectCounts(t *testing.T, want counts, byCluster map[string
 // own stays.
 func TestAccDriftIsCorrected(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	widgets := s.defineWidgets(t, 2)
 	manifest := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n" +
 		"  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c, image: registry.k8s.io/pause:3.10, resources: {requests: {cpu: 10m}}}]}\n" +
@@ -219,7 +219,7 @@ func TestAccDriftIsCorrected(t *testing.T) {
 // A bundle that only wants to be told is told by every plan, and nothing is done.
 func TestAccDriftIsOnlyReported(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	bundle := func(options string) string {
 		return strings.Replace(s.bundle("one", "x"), "files =", options+"\n  files =", 1)
 	}
@@ -269,7 +269,7 @@ func TestAccDriftIsOnlyReported(t *testing.T) {
 // refused costs that kind.
 func TestAccDriftNeedsRightsOnlyForWhatItLooksAt(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	manifest := configMap("one", "x") + "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: one}\nautomountServiceAccountToken: false\n"
 	configure := func(provider, extra string) {
 		t.Helper()

@@ -25,7 +25,7 @@ func (w words) all() []string { return []string{w.value, w.manifest, w.overlay} 
 
 // encryptedRepository has an encrypted values file, an encrypted manifest and an encrypted
 // resource of a kustomization.
-func (s *site) encryptedRepository(t *testing.T, recipient string, secret words) map[string]string {
+func (s *fixture) encryptedRepository(t *testing.T, recipient string, secret words) map[string]string {
 	t.Helper()
 	whole := sopstest.File{Age: []string{recipient}}
 	objects := sopstest.File{Age: []string{recipient}, EncryptedRegex: "^(data|stringData)$"}
@@ -46,7 +46,7 @@ func (s *site) encryptedRepository(t *testing.T, recipient string, secret words)
 	}
 }
 
-func (s *site) secretOf(t *testing.T, name, key string) string {
+func (s *fixture) secretOf(t *testing.T, name, key string) string {
 	t.Helper()
 	found, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *site) secretOf(t *testing.T, name, key string) string {
 	return string(found.Data[key])
 }
 
-func (s *site) configMapOf(t *testing.T, name string) *corev1.ConfigMap {
+func (s *fixture) configMapOf(t *testing.T, name string) *corev1.ConfigMap {
 	t.Helper()
 	found, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -103,7 +103,7 @@ func expectHiddenBelow(t *testing.T, folders []string, secrets ...string) {
 // the way.
 func TestAccEncryptedFiles(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	git := gittest.New(t, gittest.Options{})
 	identity, recipient := sopstest.Age(t)
 	foreign, _ := sopstest.Age(t)
@@ -194,7 +194,7 @@ func TestAccEncryptedFiles(t *testing.T) {
 // An API server quotes what it rejects, and Helm what does not fit.
 func TestAccEncryptedValuesInErrors(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	identity, recipient := sopstest.Age(t)
 	const secret = "A_secret+of/values"
 	encrypted := sopstest.File{Age: []string{recipient}}.Encrypt(t, "word: "+secret+"\n")
@@ -225,7 +225,7 @@ func TestAccEncryptedValuesInErrors(t *testing.T) {
 // Keys that cannot be used, and keys that are not known yet.
 func TestAccEncryptionKeys(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	identity, recipient := sopstest.Age(t)
 	object := sopstest.File{Age: []string{recipient}}.Encrypt(t, configMap("db", "a secret of manifests"))
 	w.write(t, "db/secret.yaml", object)

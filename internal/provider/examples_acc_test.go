@@ -128,7 +128,7 @@ func TestAccScenarios(t *testing.T) {
 			w.write(t, "test.auto.tfvars", fmt.Sprintf("kubeconfig = %q\ncontexts = { dev = %q, prod = %q }\n", env.Kubeconfig(), env.Contexts()[0], env.Contexts()[1]))
 			// Others do not know this variable.
 			w.env = append(w.env, "TF_VAR_age_key="+read(t, "../sops/testdata/age.txt"))
-			s := newSite(t, env)
+			s := newFixture(t, env)
 			s.namespace = "example-" + name
 			w.apply(t)
 			for i, want := range []data{test.dev, test.prod} {

@@ -22,7 +22,7 @@ const on = `on = "yes"`
 func TestAccClusterDownDuringFirstApply(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 3)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	w.configure(t, s.provider("", on, on, on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 
 	stop(t, env.Cluster(2))
@@ -71,7 +71,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 	for name, lifecycle := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			// On cluster c the release is made, and its deployment is never ready.
 			s.forbidPods(t, 2)
 			options := lifecycle + "\ndeployment_timeout = \"3s\""
@@ -107,7 +107,7 @@ func TestAccFailingClusterTakenOut(t *testing.T) {
 func TestAccDownClusterTakenOut(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	stop(t, env.Cluster(1))
 	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "b/one")
@@ -129,7 +129,7 @@ func TestAccDownClusterTakenOut(t *testing.T) {
 func TestAccClusterDownDuringRefresh(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 
@@ -159,7 +159,7 @@ func TestAccClusterDownDuringRefresh(t *testing.T) {
 // restores it although its objects are still there.
 func TestAccDeletedRecordIsRestored(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	err := s.client(t, 0).CoreV1().Secrets(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
@@ -180,7 +180,7 @@ func TestAccDeletedRecordIsRestored(t *testing.T) {
 // A change by somebody else is noticed, and undone with consent.
 func TestAccChangedReleaseIsNoticed(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	// A rollback or an upgrade by Helm copies our labels to a new revision.
@@ -203,7 +203,7 @@ func TestAccChangedReleaseIsNoticed(t *testing.T) {
 func TestAccMovedClusterIsTheSame(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	host := env.Cluster(0).Host()
@@ -224,7 +224,7 @@ func TestAccMovedClusterIsTheSame(t *testing.T) {
 // are equal.
 func TestAccPlansAreEqualEverywhere(t *testing.T) {
 	t.Parallel()
-	s, first := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, first := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	first.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	first.apply(t)
 	state, err := os.ReadFile(filepath.Join(first.dir, "terraform.tfstate"))

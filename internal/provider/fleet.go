@@ -56,9 +56,9 @@ func (s settings) addSecrets(masker *diff.Masker) {
 	masker.Add(s.keys.PGP...)
 }
 
-// fleet is what one configured provider works with. Clients are made when they
+// providerData is what one configured provider works with. Clients are made when they
 // are first needed.
-type fleet struct {
+type providerData struct {
 	settings
 	sandbox  *sandbox.Client
 	charts   *render.Charts
@@ -76,7 +76,7 @@ type fleet struct {
 	snapshots *deploy.SnapshotCache
 }
 
-func newFleet(s settings, masker *diff.Masker) (*fleet, error) {
+func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func newFleet(s settings, masker *diff.Masker) (*fleet, error) {
 		return nil, err
 	}
 	templates := sandbox.New(s.renderTimeout)
-	f := &fleet{
+	f := &providerData{
 		settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
@@ -111,11 +111,11 @@ func connector(clusters *cluster.Set) deploy.Clusters {
 }
 
 // preview reports what plans meet on clusters.
-func (f *fleet) preview() *deploy.Preview {
+func (f *providerData) preview() *deploy.Preview {
 	return &deploy.Preview{
-		Connect: func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
-		Askable: f.clusters.Askable, Engine: f.engine, Snapshots: f.snapshots, Parallelism: f.parallelism,
-		Owner: f.owner, OwnerUnknown: f.ownerUnknown, KnowsInstance: f.registry.Knows,
+		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
+		Connectable: f.clusters.IsConnectable, Engine: f.engine, Snapshots: f.snapshots, Parallelism: f.parallelism,
+		Owner: f.owner, OwnerUnknown: f.ownerUnknown, KnowsInstance: f.registry.KnowsInstance,
 	}
 }
 
@@ -128,7 +128,7 @@ func (c configOf) Equal(other deploy.Config) bool {
 }
 
 // claim notes what a target wants and reports what another target of the plan wants as well.
-func (f *fleet) claim(plan, prior *targetModel, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
+func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, wanted []target.Deployment, diags *diag.Diagnostics) {
 	name := plan.Name.ValueString()
 	conflicts, sameName := f.registry.Claim(deploy.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
 	if sameName {
@@ -140,7 +140,7 @@ func (f *fleet) claim(plan, prior *targetModel, config tfsdk.Config, wanted []ta
 
 // withFormer is the provider with the clusters of private state whose entries are removed.
 // They must still have the identities that the last refresh found.
-func (f *fleet) withFormer(private state.Private) *fleet {
+func (f *providerData) withFormer(private state.Private) *providerData {
 	former := map[string]cluster.Entry{}
 	for name, stored := range private.Connections {
 		if !f.clusters.Configured(name) {
@@ -157,8 +157,8 @@ func (f *fleet) withFormer(private state.Private) *fleet {
 }
 
 // capabilities reads what charts ask of clusters.
-func (f *fleet) capabilities() state.CapabilityReader {
+func (f *providerData) capabilities() state.CapabilityReader {
 	return state.CapabilityReader{
-		Clusters: f.clusters.Names(), CanBeAsked: f.clusters.Askable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.AsksCluster,
+		Clusters: f.clusters.Names(), CanBeAsked: f.clusters.IsConnectable, Read: f.engine.Capabilities, DependsOnCluster: f.charts.AsksCluster,
 	}
 }

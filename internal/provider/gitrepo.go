@@ -76,7 +76,7 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 				Hold:        m.hold,
 			},
 		},
-		Anew: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
+		Refresh: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
 	}}
 	if m.Repo.IsNull() {
 		r.at = "directory"
@@ -85,7 +85,7 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 		r.Known = elementsOf(prior.Bundles)
 	}
 	if m.hold {
-		r.Held = elementsOf(prior.Bundles)
+		r.HoldBroken = elementsOf(prior.Bundles)
 	}
 	// What another branch was made from may be gone with it.
 	if prior.git() == m.git() {
@@ -126,7 +126,7 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 
 // settle makes everything known that a plan left open. What the plan knew stays as it was
 // planned. It returns the commit of a branch that was followed.
-func (m *gitRepoModel) settle(ctx context.Context, f *fleet, r request, _ string, diags *diag.Diagnostics) string {
+func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) string {
 	follows := m.Commit.IsUnknown()
 	bundles, commit := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
 	if diags.HasError() {

@@ -48,11 +48,11 @@ type gitRepoDataModel struct {
 func (d *gitRepoDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var data gitRepoDataModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.fleet == nil {
+	if resp.Diagnostics.HasError() || d.providerData == nil {
 		return
 	}
 	data.Commit, data.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	data.settle(ctx, d.fleet, data.requestOf(ctx, gitRepoModel{}, &resp.Diagnostics), "", &resp.Diagnostics)
+	data.settle(ctx, d.providerData, data.requestOf(ctx, gitRepoModel{}, &resp.Diagnostics), "", &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -63,7 +63,7 @@ func (d *gitRepoDataSource) Read(ctx context.Context, req datasource.ReadRequest
 func (d *gitRepoDataSource) definitions(ctx context.Context, bundles types.Map, diags *diag.Diagnostics) types.Map {
 	definitions := map[string]attr.Value{}
 	for name, element := range elementsOf(bundles) {
-		made, err := d.fleet.source.Bundle(ctx, element.Descriptor, element.Digest)
+		made, err := d.providerData.source.Bundle(ctx, element.Descriptor, element.Digest)
 		if err != nil {
 			addMessages(diags, report.Failed("Cannot read bundle "+name, err))
 			continue

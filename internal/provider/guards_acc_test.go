@@ -16,7 +16,7 @@ const off = `on = "no"`
 // destruction is not held back by that.
 func TestAccMaxRemovals(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := s.bundle("one", "x")
 	w.configure(t, s.provider("", on, on, on), one, target("max_removals = 1", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -38,7 +38,7 @@ func TestAccMaxRemovals(t *testing.T) {
 
 func TestAccDeletionProtection(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := s.bundle("one", "x")
 	w.configure(t, s.provider("", on), one, target("deletion_protection = true", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -58,7 +58,7 @@ func TestAccDeletionProtection(t *testing.T) {
 // A rule that stops matching removes everything only when that is allowed.
 func TestAccAllowEmpty(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := s.bundle("one", "x")
 	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -75,7 +75,7 @@ func TestAccAllowEmpty(t *testing.T) {
 // stored secret to be reached is cleaned up in the same apply.
 func TestAccClusterEntryRemoved(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := s.bundle("one", "x")
 	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -99,7 +99,7 @@ func TestAccClusterEntryRemoved(t *testing.T) {
 func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w, cluster := newSite(t, env), newWorkspace(t), env.Cluster(1)
+	s, w, cluster := newFixture(t, env), newWorkspace(t), env.Cluster(1)
 	if cluster.Token() == "" {
 		t.Skip("the cluster of this context is not reached by a token")
 	}
@@ -131,7 +131,7 @@ func TestAccClusterEntryWithSecretRemoved(t *testing.T) {
 func TestAccClusterGoneForGood(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	one := s.bundle("one", "x")
 	w.configure(t, s.provider("", on, on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)

@@ -34,7 +34,7 @@ func role(t *testing.T, name string) []rbacv1.PolicyRule {
 // gate is a site whose clusters are reached past proxies that keep what is asked, by
 // an identity that can be changed: the token of each cluster is in a file.
 type gate struct {
-	*site
+	*fixture
 	proxies []*faulttest.Proxy
 	// tokens is the folder with the files.
 	tokens string
@@ -43,7 +43,7 @@ type gate struct {
 // newGate takes clusters 0 to n-1.
 func newGate(t *testing.T, n int) *gate {
 	t.Helper()
-	g := &gate{site: newSite(t, testenv.Shared(t)), tokens: t.TempDir()}
+	g := &gate{fixture: newFixture(t, testenv.Shared(t)), tokens: t.TempDir()}
 	for i := range n {
 		g.proxies = append(g.proxies, faulttest.New(t, g.env.Cluster(i)))
 	}
@@ -62,7 +62,7 @@ func (g *gate) become(t *testing.T, name string, rules []rbacv1.PolicyRule) {
 }
 
 // user makes a user of the test on cluster i and answers its token.
-func (s *site) user(t *testing.T, i int, name string, rules []rbacv1.PolicyRule) string {
+func (s *fixture) user(t *testing.T, i int, name string, rules []rbacv1.PolicyRule) string {
 	t.Helper()
 	name = s.namespace + "-" + name
 	made, err := s.env.Cluster(i).User(t.Context(), name, rules)

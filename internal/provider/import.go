@@ -22,23 +22,23 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	}
 	clusters := only
 	if len(only) == 0 {
-		clusters = r.fleet.clusters.Names()
+		clusters = r.providerData.clusters.Names()
 	}
 	scope := deploy.ImportScope{
-		Clusters: clusters, OwnerUnknown: r.fleet.ownerUnknown, ClustersUnknown: r.fleet.clustersUnknown, ConnectionUnknown: r.fleet.clusters.ConnectionUnknown,
+		Clusters: clusters, OwnerUnknown: r.providerData.ownerUnknown, ClustersUnknown: r.providerData.clustersUnknown, ConnectionUnknown: r.providerData.clusters.ConnectionUnknown,
 	}
 	addMessages(&resp.Diagnostics, report.ImportUnknown(name, scope.Unknown()))
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	imported := deploy.Import(ctx, r.fleet.owner, name, clusters, r.fleet.parallelism, func(cluster string) (deploy.RecordLister, error) { return r.fleet.clusters.Connect(cluster) })
+	imported := deploy.Import(ctx, r.providerData.owner, name, clusters, r.providerData.parallelism, func(cluster string) (deploy.RecordLister, error) { return r.providerData.clusters.Connect(cluster) })
 	addMessages(&resp.Diagnostics, report.ImportFailures(name, imported.Failures))
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	id := imported.Instance()
 	if id == "" {
-		addMessages(&resp.Diagnostics, report.NothingToImport(name, r.fleet.owner, clusters))
+		addMessages(&resp.Diagnostics, report.NothingToImport(name, r.providerData.owner, clusters))
 		return
 	}
 	all, others := imported.Deployments()

@@ -30,7 +30,7 @@ func TestAccImport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, env)
+			w, s := newWorkspace(t), newFixture(t, env)
 			config := []string{s.provider("", on, on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
 			w.configure(t, config...)
 			w.apply(t)
@@ -70,7 +70,7 @@ func TestAccImport(t *testing.T) {
 // told. A second target of that name has left a release, which comes along.
 func TestAccImportFromAnotherWorkspace(t *testing.T) {
 	t.Parallel()
-	s, former, w := newSite(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
+	s, former, w := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
 	bundles, both := s.bundle("one", "x")+s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")
 	former.configure(t, s.provider("", on), bundles, both)
 	former.apply(t)
@@ -103,7 +103,7 @@ func TestAccImportFromAnotherWorkspace(t *testing.T) {
 // What cannot be seen is not imported without: half a target would lose the rest.
 func TestAccImportWantsAllClusters(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	away := strings.Replace(s.provider("", on, on), "  clusters = {\n", "  clusters = {\n    away = { host = \"https://127.0.0.1:1\", token = \"x\", labels = { on = \"no\" } }\n", 1)
 	config := []string{s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 	w.configure(t, append(config, s.provider("", on, on))...)

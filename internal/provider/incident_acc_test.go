@@ -21,7 +21,7 @@ import (
 
 // deleteRecords removes the records of all releases of the test, as somebody does who
 // cleans up Secrets, and leaves the objects.
-func (s *site) deleteRecords(t *testing.T, i int) {
+func (s *fixture) deleteRecords(t *testing.T, i int) {
 	t.Helper()
 	err := s.client(t, i).CoreV1().Secrets(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *site) deleteRecords(t *testing.T, i int) {
 
 // uids are the identities of the config maps and deployments of the test on the first
 // cluster.
-func (s *site) uids(t *testing.T) map[string]string {
+func (s *fixture) uids(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	configMaps, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"})
@@ -52,7 +52,7 @@ func (s *site) uids(t *testing.T) map[string]string {
 }
 
 // chartOf is a fleet_bundle of a chart with one config map and a value.
-func (s *site) chartOf(name, value string) string {
+func (s *fixture) chartOf(name, value string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" %q {
   name = %q
@@ -70,7 +70,7 @@ resource "fleet_bundle" %q {
 // objects are those that were there.
 func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.chartOf("web", "swordfish"), target("", "fleet_bundle.web.bundles"))
 	w.apply(t)
 	before := s.uids(t)
@@ -95,7 +95,7 @@ func TestAccIncidentDeletedReleaseRecordIsRestored(t *testing.T) {
 func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	rest := []string{s.workload("one"), target("", "fleet_bundle.one.bundles")}
 	entry := func(connection string) string {
 		return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = { %s, labels = { on = \"yes\" } }\n  }\n}\n", s.namespace, connection)
@@ -143,7 +143,7 @@ func TestAccIncidentAnotherPathOrRestartRedeploysNothing(t *testing.T) {
 // definitions included.
 func TestAccIncidentTakeOwnershipAfterKeepResourcesMissesNothing(t *testing.T) {
 	t.Parallel()
-	s, first, second := newSite(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
+	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
 	group := s.namespace + ".example.com"
 	crd := fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.%s}\n"+
 		"spec:\n  group: %s\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing}\n"+
@@ -210,7 +210,7 @@ func TestAccIncidentGroupOrLabelChangeMovesDeployments(t *testing.T) {
 	for _, change := range []string{"label", "group", "target"} {
 		t.Run(change, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			one := s.bundle("one", "x")
 			configure := func(groups, a, b, rules string) {
 				w.configure(t, s.provider("  cluster_groups = { "+groups+" }", a, b), one,
@@ -261,7 +261,7 @@ func TestAccIncidentGroupOrLabelChangeMovesDeployments(t *testing.T) {
 func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, elsewhere, w := newSite(t, env), newSite(t, env), newWorkspace(t)
+	s, elsewhere, w := newFixture(t, env), newFixture(t, env), newWorkspace(t)
 	elsewhere.forbidPods(t, 0)
 	of := target("deployment_timeout = \"3s\"", "fleet_bundle.one.bundles")
 	w.configure(t, s.provider("", on), s.workload("one"), of)
@@ -289,7 +289,7 @@ func TestAccIncidentMoveThatIsTakenBackLeavesNothing(t *testing.T) {
 func TestAccIncidentErrorsNameTheClusterOnce(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = { frankfurt = { config_path = %q, config_context = %q, labels = { on = \"yes\" } } }\n}\n",
 		s.namespace, env.Kubeconfig(), env.Contexts()[0])
 	w.configure(t, provider, s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))

@@ -19,7 +19,7 @@ import (
 // in the state.
 func TestAccInterrupt(t *testing.T) {
 	t.Parallel()
-	o := newOrdeal(t, 3)
+	o := newFaultSuite(t, 3)
 	o.forbidPods(t, 1)
 	o.timeout = "2h"
 	o.deploy(t, "first")
@@ -76,7 +76,7 @@ func TestAccInterrupt(t *testing.T) {
 			t.Errorf("%s is %s", key, state)
 		}
 	}
-	before := o.look(t)
+	before := o.observe(t)
 	if err := o.client(t, 1).CoreV1().ResourceQuotas(o.namespace).Delete(t.Context(), "no-pods", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // plan that was not kept.
 func TestAccIrreproducibleChart(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	w.configure(t, s.provider("", on), fmt.Sprintf(`
 resource "fleet_bundle" "moody" {
   name      = "moody"

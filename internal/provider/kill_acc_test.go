@@ -47,7 +47,7 @@ func moments(write string) []moment {
 
 // killAt sets rules by which a process dies at a moment. The answer says whether
 // it did.
-func (o *ordeal) killAt(t *testing.T, who victim, at moment) func() bool {
+func (o *faultSuite) killAt(t *testing.T, who victim, at moment) func() bool {
 	t.Helper()
 	var (
 		once   sync.Once
@@ -77,7 +77,7 @@ func (o *ordeal) killAt(t *testing.T, who victim, at moment) func() bool {
 }
 
 // interrupted applies and is killed; then the lease on the state ends.
-func (o *ordeal) interrupted(t *testing.T, who victim, at moment, args ...string) []view {
+func (o *faultSuite) interrupted(t *testing.T, who victim, at moment, args ...string) []view {
 	t.Helper()
 	killed := o.killAt(t, who, at)
 	output, err := o.begin(t, args...)
@@ -87,7 +87,7 @@ func (o *ordeal) interrupted(t *testing.T, who victim, at moment, args ...string
 	if held := o.state.expire(); held != (who == theCLI) {
 		t.Errorf("the state is locked: %t", held)
 	}
-	return o.look(t)
+	return o.observe(t)
 }
 
 var applying = []string{"apply", "-auto-approve", "-input=false"} //nolint:gochecknoglobals // arguments of a command
@@ -102,7 +102,7 @@ func TestAccKillDuringInstall(t *testing.T) {
 			}
 			t.Run(string(who)+" "+at.name, func(t *testing.T) {
 				t.Parallel()
-				o := newOrdeal(t, 10)
+				o := newFaultSuite(t, 10)
 				before := o.interrupted(t, who, at, applying...)
 				o.apply(t)
 				expectHealthyUntouched(t, before, o.expectWhole(t, "first"))
@@ -118,7 +118,7 @@ func TestAccKillDuringUpgrade(t *testing.T) {
 	for _, who := range []victim{theProvider, theCLI} {
 		t.Run(string(who), func(t *testing.T) {
 			t.Parallel()
-			o := newOrdeal(t, 10)
+			o := newFaultSuite(t, 10)
 			o.apply(t)
 			for _, at := range moments(http.MethodPatch) {
 				t.Run(at.name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAccKillDuringUninstall(t *testing.T) {
 	for _, who := range []victim{theProvider, theCLI} {
 		t.Run(string(who), func(t *testing.T) {
 			t.Parallel()
-			o := newOrdeal(t, 10)
+			o := newFaultSuite(t, 10)
 			for _, at := range moments {
 				t.Run("one cluster "+at.name, func(t *testing.T) {
 					o.deploy(t, "first")
@@ -172,14 +172,14 @@ func TestAccKillDuringUninstall(t *testing.T) {
 // run has done, or before it learns that the state was stored.
 func TestAccKillWhileStateIsWritten(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(o *ordeal, strike func()){
-		"the state is lost":   func(o *ordeal, strike func()) { o.state.onWrite(strike, nil) },
-		"the state is stored": func(o *ordeal, strike func()) { o.state.onWrite(nil, strike) },
+	tests := map[string]func(o *faultSuite, strike func()){
+		"the state is lost":   func(o *faultSuite, strike func()) { o.state.onWrite(strike, nil) },
+		"the state is stored": func(o *faultSuite, strike func()) { o.state.onWrite(nil, strike) },
 	}
 	for name, arm := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOrdeal(t, 10)
+			o := newFaultSuite(t, 10)
 			for _, step := range []string{"install", "upgrade"} {
 				o.deploy(t, step)
 				var once sync.Once
@@ -192,7 +192,7 @@ func TestAccKillWhileStateIsWritten(t *testing.T) {
 				if !o.state.expire() {
 					t.Error("the state was not locked")
 				}
-				before := o.look(t)
+				before := o.observe(t)
 				o.apply(t)
 				expectHealthyUntouched(t, before, o.expectWhole(t, step))
 				o.expectEmptyPlan(t)

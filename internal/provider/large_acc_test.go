@@ -19,7 +19,7 @@ func TestAccLargeFleet(t *testing.T) {
 	t.Parallel()
 	const clusters, bundles = 10, 20
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	var entries strings.Builder
 	for k := range clusters {
 		name := fmt.Sprintf("eu-west-%d", k)
@@ -33,7 +33,7 @@ func TestAccLargeFleet(t *testing.T) {
 		})
 	}
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, entries.String())
-	fleet := func(value string) string {
+	data := func(value string) string {
 		return fmt.Sprintf(`
 resource "fleet_bundle" "apps" {
   for_each              = toset([for i in range(%d) : "application-${i}"])
@@ -52,7 +52,7 @@ resource "fleet_bundle" "apps" {
 `, bundles, clusters, s.namespace, value)
 	}
 	all := target("plan_objects = false", "for bundle in fleet_bundle.apps : bundle.bundles")
-	w.configure(t, provider, fleet("everywhere"), all)
+	w.configure(t, provider, data("everywhere"), all)
 	w.apply(t)
 	of := w.stored(t)
 	each := (len(of.Attributes["deployments"]) + len(of.Attributes["cluster_resource_counts"]) + len(of.Private)) / (clusters * bundles)
@@ -63,7 +63,7 @@ resource "fleet_bundle" "apps" {
 	}
 	w.expectEmptyPlan(t)
 
-	w.configure(t, provider, fleet("changed"), all)
+	w.configure(t, provider, data("changed"), all)
 	plan := strings.Join(strings.Fields(w.run(t, "plan", "-input=false")), " ") // The CLI aligns keys.
 	for _, name := range []string{"\"eu-west-7/application-3\" = {", fmt.Sprintf("(%d unchanged elements hidden)", clusters*bundles-1)} {
 		if !strings.Contains(plan, name) {

@@ -15,7 +15,7 @@ import (
 // before the old one goes, and objects that both hold stay.
 func TestAccReleaseMoves(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	provider, of := s.provider("", on), target("", "fleet_bundle.one.bundles")
 	w.configure(t, provider, s.bundle("one", "x"), of)
 	w.apply(t)
@@ -37,7 +37,7 @@ func TestAccReleaseMoves(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	elsewhere := newSite(t, s.env)
+	elsewhere := newFixture(t, s.env)
 	moved := strings.Replace(renamed, s.namespace, elsewhere.namespace, 1)
 	w.configure(t, provider, moved, of)
 	w.apply(t)
@@ -51,7 +51,7 @@ func TestAccReleaseMoves(t *testing.T) {
 // A target that gets another name keeps its releases as they are.
 func TestAccTargetIsRenamed(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	provider := s.provider("", on)
 	w.configure(t, provider, s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -69,7 +69,7 @@ func TestAccTargetIsRenamed(t *testing.T) {
 // A replacement on request adopts what is there.
 func TestAccReplaceAdopts(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	before := s.releases(t, 0)
@@ -85,7 +85,7 @@ func TestAccReplaceAdopts(t *testing.T) {
 // A release of somebody else is an error, and is taken over only on request.
 func TestAccForeignRelease(t *testing.T) {
 	t.Parallel()
-	s, first, second := newSite(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
+	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
 	config := func(owner, extra string) []string {
 		provider := strings.Replace(s.provider("", on), fmt.Sprintf("owner = %q", s.namespace), fmt.Sprintf("owner = %q", owner), 1)
 		return []string{provider, s.bundle("one", "x"), target(extra, "fleet_bundle.one.bundles")}

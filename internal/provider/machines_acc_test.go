@@ -23,17 +23,17 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// premises are what machines have in common: the programs, the state and the address
+// machineFixture are what machines have in common: the programs, the state and the address
 // of a token, at which each run finds another one.
-type premises struct {
+type machineFixture struct {
 	*gate
 	root  string
 	state *stateServer
 	cli   string
 }
 
-// newPremises needs root: machines are told apart by their users.
-func newPremises(t *testing.T) *premises {
+// newMachineFixture needs root: machines are told apart by their users.
+func newMachineFixture(t *testing.T) *machineFixture {
 	t.Helper()
 	testenv.Require(t)
 	if os.Getuid() != 0 {
@@ -49,7 +49,7 @@ func newPremises(t *testing.T) *premises {
 			t.Error(err)
 		}
 	})
-	p := &premises{gate: newGate(t, 1), root: root, state: newStateServer(t), cli: filepath.Join(root, "bin", "cli")}
+	p := &machineFixture{gate: newGate(t, 1), root: root, state: newStateServer(t), cli: filepath.Join(root, "bin", "cli")}
 	p.tokens = filepath.Join(root, "run")
 	p.folder(t, root, 0)
 	p.folder(t, p.tokens, 0)
@@ -68,7 +68,7 @@ func newPremises(t *testing.T) *premises {
 }
 
 // folder makes a folder that everybody may read and one may write.
-func (p *premises) folder(t *testing.T, path string, owner int) {
+func (p *machineFixture) folder(t *testing.T, path string, owner int) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func (p *premises) folder(t *testing.T, path string, owner int) {
 	}
 }
 
-func (p *premises) put(t *testing.T, path, content string) {
+func (p *machineFixture) put(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (p *premises) put(t *testing.T, path, content string) {
 }
 
 // share puts a program where everybody may run it, as a link if that will do.
-func (p *premises) share(t *testing.T, from, to string) {
+func (p *machineFixture) share(t *testing.T, from, to string) {
 	t.Helper()
 	for dir := filepath.Dir(to); dir != p.root; dir = filepath.Dir(dir) {
 		p.folder(t, dir, 0)
@@ -117,7 +117,7 @@ type machine struct {
 }
 
 // machine makes one that plans or applies this configuration with a role.
-func (p *premises) machine(t *testing.T, name, configuration string) *machine {
+func (p *machineFixture) machine(t *testing.T, name, configuration string) *machine {
 	t.Helper()
 	m := &machine{root: filepath.Join(p.root, name), uid: 100_000 + rand.IntN(1_000_000_000)} //nolint:gosec // a number that nobody has
 	p.folder(t, m.root, 0)
@@ -143,7 +143,7 @@ func (p *premises) machine(t *testing.T, name, configuration string) *machine {
 	return m
 }
 
-func (p *premises) token() string { return filepath.Join(p.tokens, "0") }
+func (p *machineFixture) token() string { return filepath.Join(p.tokens, "0") }
 
 // seal takes the right to write in the working folder from the machine's user.
 func (m *machine) seal(t *testing.T) {
@@ -169,7 +169,7 @@ func (m *machine) seal(t *testing.T) {
 
 // works runs a command by a role that the project ships and wants nothing written but
 // where that is allowed.
-func (p *premises) works(t *testing.T, m *machine, as string, args ...string) {
+func (p *machineFixture) works(t *testing.T, m *machine, as string, args ...string) {
 	t.Helper()
 	p.become(t, as, role(t, as))
 	if err := os.Chown(p.token(), m.uid, m.uid); err != nil {
@@ -193,7 +193,7 @@ func (p *premises) works(t *testing.T, m *machine, as string, args ...string) {
 
 // listing is everything of the premises but the folders that this machine may write
 // to.
-func (p *premises) listing(t *testing.T, m *machine) map[string]string {
+func (p *machineFixture) listing(t *testing.T, m *machine) map[string]string {
 	t.Helper()
 	listed := map[string]string{}
 	err := filepath.WalkDir(p.root, func(path string, entry fs.DirEntry, err error) error {
@@ -254,7 +254,7 @@ func expectNothingOf(t *testing.T, uid int, dir, but string) {
 }
 
 // hand copies a saved plan and the configuration that it is for to another machine.
-func (p *premises) hand(t *testing.T, from *machine, name string) *machine {
+func (p *machineFixture) hand(t *testing.T, from *machine, name string) *machine {
 	t.Helper()
 	to := p.machine(t, name, read(t, filepath.Join(from.dir, "main.tf")))
 	p.put(t, filepath.Join(to.root, "out", "tfplan"), read(t, filepath.Join(from.root, "out", "tfplan")))
@@ -262,7 +262,7 @@ func (p *premises) hand(t *testing.T, from *machine, name string) *machine {
 }
 
 // story is what a release's newest record says of where it came from.
-func (s *site) story(t *testing.T, i int, name string) string {
+func (s *fixture) story(t *testing.T, i int, name string) string {
 	t.Helper()
 	revision := s.releases(t, i)[name].revision
 	secret, err := s.client(t, i).CoreV1().Secrets(s.namespace).Get(t.Context(), fmt.Sprintf("sh.helm.release.v1.%s.v%s", name, revision), metav1.GetOptions{})
@@ -298,7 +298,7 @@ func TestAccTwoMachines(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPremises(t)
+			p := newMachineFixture(t)
 			git := gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true})
 			charts := charttest.New(t, charttest.Options{})
 			push := func(value, newest string) string {

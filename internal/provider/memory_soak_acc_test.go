@@ -25,7 +25,7 @@ type peaks struct {
 
 // watch looks at the processes of the provider until done is called, which answers
 // the most memory that one of them had.
-func (p *peaks) watch(t *testing.T, o *ordeal) (done func() int64) {
+func (p *peaks) watch(t *testing.T, o *faultSuite) (done func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var looking sync.WaitGroup
@@ -73,7 +73,7 @@ func TestSoakMemory(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("only Linux tells how much memory another process had")
 	}
-	o := newOrdeal(t, 0)
+	o := newFaultSuite(t, 0)
 	o.patience = 20 * time.Minute
 	var entries []entry
 	for k := range clusters {

@@ -11,7 +11,7 @@ import (
 )
 
 // movingBundle is a bundle of config maps, after another one if that is given.
-func (s *site) movingBundle(name, after string, broken bool, names ...string) string {
+func (s *fixture) movingBundle(name, after string, broken bool, names ...string) string {
 	var manifest strings.Builder
 	for _, object := range names {
 		manifest.WriteString("---\n" + configMap(object, "x"))
@@ -27,7 +27,7 @@ func (s *site) movingBundle(name, after string, broken bool, names ...string) st
 }
 
 // configMapOwner is the UID of a config map of the test and the release that it names.
-func (s *site) configMapOwner(t *testing.T, name string) (uid, release string) {
+func (s *fixture) configMapOwner(t *testing.T, name string) (uid, release string) {
 	t.Helper()
 	found, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -47,24 +47,24 @@ func TestAccObjectsMoveBetweenBundles(t *testing.T) {
 	tests := map[string]struct {
 		// isNew says that there is no gaining bundle before.
 		isNew bool
-		after func(s *site, broken bool) bundles
+		after func(s *fixture, broken bool) bundles
 	}{
-		"in no order": {after: func(s *site, broken bool) bundles {
+		"in no order": {after: func(s *fixture, broken bool) bundles {
 			return bundles{s.movingBundle("losing", "", false, "one"), s.movingBundle("gaining", "", broken, "two", "moving")}
 		}},
-		"the losing one first": {after: func(s *site, broken bool) bundles {
+		"the losing one first": {after: func(s *fixture, broken bool) bundles {
 			return bundles{s.movingBundle("losing", "", false, "one"), s.movingBundle("gaining", "losing", broken, "two", "moving")}
 		}},
-		"the gaining one first": {after: func(s *site, broken bool) bundles {
+		"the gaining one first": {after: func(s *fixture, broken bool) bundles {
 			return bundles{s.movingBundle("losing", "gaining", false, "one"), s.movingBundle("gaining", "", broken, "two", "moving")}
 		}},
-		"the losing one is removed": {after: func(s *site, broken bool) bundles {
+		"the losing one is removed": {after: func(s *fixture, broken bool) bundles {
 			return bundles{"", s.movingBundle("gaining", "", broken, "two", "moving")}
 		}},
-		"the losing one is removed, the gaining one is new": {isNew: true, after: func(s *site, broken bool) bundles {
+		"the losing one is removed, the gaining one is new": {isNew: true, after: func(s *fixture, broken bool) bundles {
 			return bundles{"", s.movingBundle("new", "", broken, "one", "moving")}
 		}},
-		"the gaining one is new": {isNew: true, after: func(s *site, broken bool) bundles {
+		"the gaining one is new": {isNew: true, after: func(s *fixture, broken bool) bundles {
 			return bundles{s.movingBundle("losing", "", false, "one"), s.movingBundle("new", "losing", broken, "moving")}
 		}},
 	}
@@ -72,7 +72,7 @@ func TestAccObjectsMoveBetweenBundles(t *testing.T) {
 		for _, fails := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, the gain fails first: %t", name, fails), func(t *testing.T) {
 				t.Parallel()
-				w, s := newWorkspace(t), newSite(t, env)
+				w, s := newWorkspace(t), newFixture(t, env)
 				configure := func(of bundles) {
 					var names, parts []string
 					for _, text := range []string{of.losing, of.gaining} {

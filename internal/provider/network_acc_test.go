@@ -21,8 +21,8 @@ func TestAccBadNetwork(t *testing.T) {
 	}
 	// For a number of writes and reads each server answers with a code, in the
 	// middle of what it is asked.
-	burst := func(code int) func(t *testing.T, o *ordeal) {
-		return func(_ *testing.T, o *ordeal) {
+	burst := func(code int) func(t *testing.T, o *faultSuite) {
+		return func(_ *testing.T, o *faultSuite) {
 			for _, proxy := range o.proxies {
 				var asked atomic.Int64
 				proxy.Set(func(*http.Request) faulttest.Fault {
@@ -34,18 +34,18 @@ func TestAccBadNetwork(t *testing.T) {
 			}
 		}
 	}
-	network := func(d faulttest.Disturbance) func(t *testing.T, o *ordeal) {
-		return func(t *testing.T, o *ordeal) { t.Helper(); o.disturb(t, d) }
+	network := func(d faulttest.Disturbance) func(t *testing.T, o *faultSuite) {
+		return func(t *testing.T, o *faultSuite) { t.Helper(); o.disturb(t, d) }
 	}
 	tests := map[string]struct {
-		spoil func(t *testing.T, o *ordeal)
+		spoil func(t *testing.T, o *faultSuite)
 	}{
 		"latency of 200 ms": {spoil: network(faulttest.Disturbance{Latency: 200 * time.Millisecond})},
 		"300 kB a second":   {spoil: network(faulttest.Disturbance{BytesPerSecond: 300_000})},
 		"1 % resets":        {spoil: network(faulttest.Disturbance{Resets: 0.01})},
 		"a burst of 429":    {spoil: burst(http.StatusTooManyRequests)},
 		"a burst of 500":    {spoil: burst(http.StatusInternalServerError)},
-		"an outage": {spoil: func(t *testing.T, o *ordeal) {
+		"an outage": {spoil: func(t *testing.T, o *faultSuite) {
 			t.Helper()
 			down, up := faulttest.Disturbance{Down: true}, faulttest.Disturbance{}
 			var asked atomic.Int64
@@ -68,10 +68,10 @@ func TestAccBadNetwork(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOrdeal(t, 5)
+			o := newFaultSuite(t, 5)
 			for _, step := range []string{"install", "upgrade"} {
 				o.deploy(t, step)
-				before := o.look(t)
+				before := o.observe(t)
 				test.spoil(t, o)
 				began := time.Now()
 				output, err := o.try(t, applying...)

@@ -18,7 +18,7 @@ import (
 // failing is a repository with a chart and, depending on it, manifests. Both have the value
 // of the version. The chart cannot be rendered for the cluster with the given name, and the
 // values of the manifests' namespace labels not for the one named second.
-func (s *site) failing(t *testing.T, w *workspace, version, template, values string) string {
+func (s *fixture) failing(t *testing.T, w *workspace, version, template, values string) string {
 	t.Helper()
 	w.write(t, "repo/app/fleet.yaml", "defaultNamespace: "+s.namespace+"\nname: app\nhelm:\n  releaseName: app\n  values:\n    cluster: ${ .ClusterName }\n"+
 		"    checked: '${ if eq .ClusterName \""+values+"\" }${ fail \"no value here\" }${ end }'\n")
@@ -34,7 +34,7 @@ func (s *site) failing(t *testing.T, w *workspace, version, template, values str
 func TestAccOnErrorHolds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	configure := func(onError, version, template, values string) {
 		repo := s.failing(t, w, version, template, values)
 		w.configure(t, s.provider("", on, on, on), repo, target("on_error = \""+onError+"\"\n  wait = false", "fleet_gitrepo.all.bundles"))
@@ -96,7 +96,7 @@ func TestAccOnErrorHolds(t *testing.T) {
 func TestAccOnErrorHoldsARollout(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	configure := func(version, template string) {
 		repo := s.failing(t, w, version, template, "")
 		w.write(t, "repo/app/fleet.yaml", "defaultNamespace: "+s.namespace+"\nname: app\nhelm:\n  releaseName: app\n  values:\n    cluster: ${ .ClusterName }\nrolloutStrategy: {maxUnavailable: 1}\n")
@@ -125,9 +125,9 @@ func TestAccOnErrorHoldsABundle(t *testing.T) {
 	for name, fromGit := range map[string]bool{"git": true, "directory": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			server := gittest.New(t, gittest.Options{})
-			fleet := "defaultNamespace: " + s.namespace + "\n"
+			data := "defaultNamespace: " + s.namespace + "\n"
 			publish := func(files map[string]string) {
 				t.Helper()
 				if err := os.RemoveAll(filepath.Join(w.dir, "repo")); err != nil {
@@ -157,11 +157,11 @@ func TestAccOnErrorHoldsABundle(t *testing.T) {
 			}
 
 			configure("hold")
-			publish(map[string]string{"one/fleet.yaml": fleet, "one/cm.yaml": configMap("one", "1"), "two/fleet.yaml": fleet, "two/cm.yaml": configMap("two", "1")})
+			publish(map[string]string{"one/fleet.yaml": data, "one/cm.yaml": configMap("one", "1"), "two/fleet.yaml": data, "two/cm.yaml": configMap("two", "1")})
 			w.apply(t)
 			w.expectEmptyPlan(t)
 			wrong := map[string]string{
-				"one/fleet.yaml": fleet + "helm: [1]\n", "one/cm.yaml": configMap("one", "2"), "two/fleet.yaml": fleet, "two/cm.yaml": configMap("two", "2"),
+				"one/fleet.yaml": data + "helm: [1]\n", "one/cm.yaml": configMap("one", "2"), "two/fleet.yaml": data, "two/cm.yaml": configMap("two", "2"),
 				"three/fleet.yaml": "helm: [1]\n", "three/cm.yaml": configMap("three", "2"),
 			}
 			publish(wrong)
@@ -186,7 +186,7 @@ func TestAccOnErrorHoldsABundle(t *testing.T) {
 			}
 			w.expectEmptyPlan(t)
 
-			publish(map[string]string{"one/fleet.yaml": fleet, "one/cm.yaml": configMap("one", "3")})
+			publish(map[string]string{"one/fleet.yaml": data, "one/cm.yaml": configMap("one", "3")})
 			w.apply(t)
 			if diff := cmp.Diff("3", values("one")); diff != "" {
 				t.Errorf("on the cluster (-want +got):\n%s", diff)

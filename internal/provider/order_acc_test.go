@@ -24,13 +24,13 @@ func with(bundle, options string) string {
 }
 
 // widgets is a custom resource definition with a group of the test's own.
-func (s *site) widgets() string {
+func (s *fixture) widgets() string {
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets." + s.namespace + ".example.com}\nspec:\n" +
 		"  group: " + s.namespace + ".example.com\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets}\n" +
 		"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]\n"
 }
 
-func (s *site) dynamic(t *testing.T, i int) dynamic.Interface {
+func (s *fixture) dynamic(t *testing.T, i int) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *site) dynamic(t *testing.T, i int) dynamic.Interface {
 	return client
 }
 
-func (s *site) widgetResource() schema.GroupVersionResource {
+func (s *fixture) widgetResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: s.namespace + ".example.com", Version: "v1", Resource: "widgets"}
 }
 
@@ -51,7 +51,7 @@ func crdResource() schema.GroupVersionResource {
 // bundles of their own. Each is there before the next is begun, and goes before it.
 func TestAccDependsOn(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	widget := "apiVersion: " + s.namespace + ".example.com/v1\nkind: Widget\nmetadata: {name: one, finalizers: [example.com/hold]}\n"
 	names := []string{"last", "widget", "crds", "controller"}
 	bundles := make([]string, len(names))
@@ -114,7 +114,7 @@ func TestAccDependsOn(t *testing.T) {
 
 // expectAfter wants the custom resource to have been made when the workload was ready,
 // to the second.
-func (s *site) expectAfter(t *testing.T, i int) {
+func (s *fixture) expectAfter(t *testing.T, i int) {
 	t.Helper()
 	workload, err := s.client(t, i).AppsV1().Deployments(s.namespace).Get(t.Context(), "controller", metav1.GetOptions{})
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *site) expectAfter(t *testing.T, i int) {
 // after is held; the next apply goes on.
 func TestAccDependencyFails(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	s.forbidPods(t, 1)
 	w.configure(t, s.provider("", on, on), s.workload("base"), with(s.bundle("top", "x"), "depends_on_bundles = [{ name = \"base\" }]"), s.bundle("free", "x"),
 		target("deployment_timeout = \"3s\"", "fleet_bundle.base.bundles", "fleet_bundle.top.bundles", "fleet_bundle.free.bundles"))
@@ -161,7 +161,7 @@ func TestAccDependencyFails(t *testing.T) {
 // it is ready.
 func TestAccDependencyWithoutWaiting(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), s.workload("base"), with(s.bundle("top", "x"), "depends_on_bundles = [{ name = \"base\" }]"),
 		target("wait = false", "fleet_bundle.base.bundles", "fleet_bundle.top.bundles"))
 	w.apply(t)
@@ -175,7 +175,7 @@ func TestAccDependencyWithoutWaiting(t *testing.T) {
 
 func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := func(needs string) string { return with(s.bundle("one", "x"), "depends_on_bundles = ["+needs+"]") }
 	two := func(needs string) string { return with(s.bundle("two", "x"), "depends_on_bundles = ["+needs+"]") }
 	of := target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")
@@ -199,7 +199,7 @@ func TestAccWrongDependenciesAreFoundWhilePlanning(t *testing.T) {
 // that of the apply could fail differently. The apply fails what depends on it, alone.
 func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	w.configure(t, s.provider("", on), with(s.bundle("one", "x"), `depends_on_bundles = [{ name = "twoo" }]`), s.bundle("two", "x"),
 		target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	output := w.run(t, "plan", "-input=false", "-out=saved")
@@ -216,7 +216,7 @@ func TestAccMissingDependencyIsAWarningOfThePlan(t *testing.T) {
 // A bundle depends on one that another target brings, in the same apply and later.
 func TestAccDependsOnAnotherTarget(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	base := strings.ReplaceAll(target("", "fleet_bundle.base.bundles"), `"all"`, `"base"`)
 	top := func(value string) string {
 		return with(s.bundle("top", value), "depends_on_bundles = [{ name = \"base\" }]")
@@ -239,7 +239,7 @@ func TestAccDependsOnAnotherTarget(t *testing.T) {
 // so, and the next apply goes on.
 func TestAccCanaryFails(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	const strategy = `rollout_strategy = { max_unavailable = "1", partitions = [{ name = "canary", cluster_name = "c" }, { name = "rest", cluster_selector = {} }] }`
 	config := func(image, timeout string) {
 		web := with(strings.Replace(s.workload("web"), "pause:3.10", image, 1), strategy)
@@ -287,7 +287,7 @@ func TestAccCanaryFails(t *testing.T) {
 // the target, and the next apply goes on.
 func TestAccCanaryFailsAtFirst(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	web := with(s.workload("web"), `rollout_strategy = { partitions = [{ name = "canary", cluster_name = "c", max_unavailable = "0" }, { cluster_selector = {} }] }`)
 	s.forbidPods(t, 2)
 	w.configure(t, s.provider("", on, on, on), web, target("deployment_timeout = \"3s\"", "fleet_bundle.web.bundles"))
@@ -314,7 +314,7 @@ func TestAccCanaryFailsAtFirst(t *testing.T) {
 // Clusters in no partition never get the bundle, and the plan says so.
 func TestAccClustersInNoPartition(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	web := with(s.bundle("web", "x"), `rollout_strategy = { partitions = [{ cluster_name = "b" }] }`)
 	w.configure(t, s.provider("", on, on), web, target("", "fleet_bundle.web.bundles"))
 	if output := unwrapped(w.run(t, "plan", "-input=false")); !strings.Contains(output, "in no partition") || !strings.Contains(output, "+1 ~0 -0 =0, 1 held") {
@@ -332,7 +332,7 @@ func TestAccClustersInNoPartition(t *testing.T) {
 // it goes on when the pause ends.
 func TestAccPaused(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	of := target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")
 	paused := func(provider string) string { return strings.Replace(provider, "b = {", "b = { paused = true,", 1) }
 	w.configure(t, paused(s.provider("", on, on)), s.bundle("one", "x"), with(s.bundle("two", "x"), "paused = true"), of)
@@ -377,7 +377,7 @@ func TestAccPaused(t *testing.T) {
 func TestAccRolloutWithAClusterDown(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	config := func(value string) {
 		web := with(s.bundle("web", value), `rollout_strategy = { max_unavailable = "1" }`)
 		w.configure(t, s.provider("", on, on), web, target("", "fleet_bundle.web.bundles"))

@@ -22,7 +22,7 @@ func targetOf(name, label, extra string, bundles ...string) string {
 // the first has stays as it is.
 func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 	t.Parallel()
-	s, first, second := newSite(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
+	s, first, second := newFixture(t, testenv.Shared(t)), newWorkspace(t), newWorkspace(t)
 	config := []string{s.provider("", on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 	first.configure(t, config...)
 	first.apply(t)
@@ -50,7 +50,7 @@ func TestAccSecondWorkspaceOfEqualNamesIsRefused(t *testing.T) {
 // is there; what is not wanted any more is removed then.
 func TestAccLostStateIsImported(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	both := s.bundle("one", "x") + s.bundle("two", "x")
 	w.configure(t, s.provider("", on), both, target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	w.apply(t)
@@ -81,7 +81,7 @@ func TestAccLostStateIsImported(t *testing.T) {
 }
 
 // moves are ways for a release to get from one target to another in one apply.
-func moves(s *site, loser, gainer, key string) map[string][2][]string {
+func moves(s *fixture, loser, gainer, key string) map[string][2][]string {
 	const first, both = "fleet_bundle.one.bundles", "fleet_bundle.one.bundles, fleet_bundle.two.bundles"
 	loser, gainer = loser+"\n"+key, gainer+"\n"+key
 	return map[string][2][]string{
@@ -105,10 +105,10 @@ func moves(s *site, loser, gainer, key string) map[string][2][]string {
 func TestAccReleaseMovesWithTheAdoptionKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	for what := range moves(newSite(t, env), "", "", "") {
+	for what := range moves(newFixture(t, env), "", "", "") {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			steps := moves(s, "depends_on = [fleet_cluster_target.gainer]", "", "adoption_key = \"only here\"")[what]
 			bundles := s.bundle("one", "x") + s.bundle("two", "x")
 			w.configure(t, append(steps[0], bundles)...)
@@ -130,11 +130,11 @@ func TestAccReleaseMovesWithTheAdoptionKey(t *testing.T) {
 func TestAccReleaseMovesWithoutAKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	for what := range moves(newSite(t, env), "", "", "") {
+	for what := range moves(newFixture(t, env), "", "", "") {
 		for _, order := range []string{"", "depends_on = [fleet_cluster_target.loser]"} {
 			t.Run(what+" "+order, func(t *testing.T) {
 				t.Parallel()
-				s, w := newSite(t, env), newWorkspace(t)
+				s, w := newFixture(t, env), newWorkspace(t)
 				steps := moves(s, "", order, "")[what]
 				bundles := s.bundle("one", "x") + s.bundle("two", "x")
 				w.configure(t, append(steps[0], bundles)...)
@@ -160,7 +160,7 @@ func TestAccReleaseMovesWithoutAKey(t *testing.T) {
 // Two targets want one release: nothing is begun.
 func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one := s.bundle("one", "x")
 	const bundles = "fleet_bundle.one.bundles"
 	w.configure(t, s.provider("", on), one, targetOf("left", "yes", "", bundles), targetOf("right", "yes", "", bundles))
@@ -181,7 +181,7 @@ func TestAccTwoTargetsWantOneRelease(t *testing.T) {
 // the plan says what becomes of it.
 func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	one, two := s.bundle("one", "x"), s.bundle("two", "x")
 	w.configure(t, s.provider("", on), one, target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
@@ -226,7 +226,7 @@ func TestAccReleaseUnknownToTheStateIsFound(t *testing.T) {
 // removed all the same, in that apply.
 func TestAccReplacementWithUnknownBundlesRemovesWhatLeft(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	names := func(value string) string {
 		return "resource \"terraform_data\" \"names\" {\n  input = " + value + "\n}\n"
 	}
@@ -258,7 +258,7 @@ func TestAccReplacementAfterTheStateHasMoved(t *testing.T) {
 	for name, lifecycle := range map[string]string{"delete, then create": "", "create_before_destroy": "  lifecycle {\n    create_before_destroy = true\n  }\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, former, w := newSite(t, env), newWorkspace(t), newWorkspace(t)
+			s, former, w := newFixture(t, env), newWorkspace(t), newWorkspace(t)
 			config := func(extra string) []string {
 				return []string{s.provider("", on), s.bundle("one", "x"), target(extra+lifecycle, "fleet_bundle.one.bundles")}
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
-// origin is everything that a bundle "one" can be made from. Its config map says
+// sourceFixture is everything that a bundle "one" can be made from. Its config map says
 // which content it is.
-type origin struct {
+type sourceFixture struct {
 	*gate
 	git    *gittest.Server
 	charts *charttest.Server
@@ -23,12 +23,12 @@ type origin struct {
 }
 
 // chart is a chart with this content.
-func (o *origin) chart(version, content string) charttest.Chart {
+func (o *sourceFixture) chart(version, content string) charttest.Chart {
 	return charttest.Chart{Name: "one", Version: version, Files: map[string]string{"templates/cm.yaml": configMap("one", content+"{{ .Values.more }}"), "values.yaml": "more: \"\"\n"}}
 }
 
 // commit makes files all of a repository.
-func (o *origin) commit(t *testing.T, repo string, files map[string]string) string {
+func (o *sourceFixture) commit(t *testing.T, repo string, files map[string]string) string {
 	t.Helper()
 	commit, err := o.git.Commit(t.Context(), repo, "main", "Change", files)
 	if err != nil {
@@ -38,7 +38,7 @@ func (o *origin) commit(t *testing.T, repo string, files map[string]string) stri
 }
 
 // forcePush makes files all of a repository and leaves no commit of before.
-func (o *origin) forcePush(t *testing.T, repo string, files map[string]string) {
+func (o *sourceFixture) forcePush(t *testing.T, repo string, files map[string]string) {
 	t.Helper()
 	o.run(t, repo, "update-ref", "-d", "refs/heads/main")
 	if _, err := o.git.Commit(t.Context(), repo, "main", "Another history", files); err != nil {
@@ -48,7 +48,7 @@ func (o *origin) forcePush(t *testing.T, repo string, files map[string]string) {
 	o.run(t, repo, "gc", "--quiet", "--prune=now")
 }
 
-func (o *origin) run(t *testing.T, repo string, args ...string) {
+func (o *sourceFixture) run(t *testing.T, repo string, args ...string) {
 	t.Helper()
 	if _, err := o.git.Git(t.Context(), repo, args...); err != nil {
 		t.Fatal(err)
@@ -56,13 +56,13 @@ func (o *origin) run(t *testing.T, repo string, args ...string) {
 }
 
 // fleet is a repository in which helm options make bundle one.
-func (o *origin) fleet(t *testing.T, helm string) string {
+func (o *sourceFixture) fleet(t *testing.T, helm string) string {
 	t.Helper()
 	o.commit(t, "fleet", map[string]string{"fleet.yaml": "name: one\ndefaultNamespace: " + o.namespace + "\nhelm:\n" + helm})
 	return o.data()
 }
 
-func (o *origin) raw(content string) map[string]string {
+func (o *sourceFixture) raw(content string) map[string]string {
 	return map[string]string{"fleet.yaml": "name: one\ndefaultNamespace: " + o.namespace + "\n", "cm.yaml": configMap("one", content)}
 }
 
@@ -71,16 +71,16 @@ func bare(content string) map[string]string {
 	return map[string]string{"cm.yaml": configMap("one", content)}
 }
 
-func (o *origin) data() string {
+func (o *sourceFixture) data() string {
 	return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  repo = %q\n  branch = \"main\"\n}\n", o.git.URL("fleet"))
 }
 
-func (o *origin) bundle(from string) string {
+func (o *sourceFixture) bundle(from string) string {
 	return fmt.Sprintf("resource \"fleet_bundle\" \"one\" {\n  name = \"one\"\n  default_namespace = %q\n  %s\n}\n", o.namespace, from)
 }
 
 // keepIn writes the bundle into a local folder.
-func (o *origin) keepIn(t *testing.T, content string) {
+func (o *sourceFixture) keepIn(t *testing.T, content string) {
 	t.Helper()
 	for name, text := range o.raw(content) {
 		if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o600); err != nil {
@@ -97,33 +97,33 @@ func TestAccPinnedSources(t *testing.T) {
 	const planned, other = "planned", "other"
 	type row struct {
 		// publish makes the source hold what is planned, and answers the configuration.
-		publish func(t *testing.T, o *origin) string
+		publish func(t *testing.T, o *sourceFixture) string
 		// changed is what happens to the source then.
-		changed func(t *testing.T, o *origin)
+		changed func(t *testing.T, o *sourceFixture)
 		// installed says that it is deployed, and planned once more with other options.
 		installed bool
 		// says is in the error; without it, what was planned runs.
 		says []string
 	}
-	nothing := func(*testing.T, *origin) {}
-	inRepository := func(version string) func(t *testing.T, o *origin) string {
-		return func(t *testing.T, o *origin) string {
+	nothing := func(*testing.T, *sourceFixture) {}
+	inRepository := func(version string) func(t *testing.T, o *sourceFixture) string {
+		return func(t *testing.T, o *sourceFixture) string {
 			t.Helper()
 			o.charts.AddChart(o.chart("1.0.0", planned))
 			return o.fleet(t, "  repo: "+o.charts.RepositoryURL()+"\n  chart: one\n  version: "+version+"\n")
 		}
 	}
-	inRegistry := func(t *testing.T, o *origin) string {
+	inRegistry := func(t *testing.T, o *sourceFixture) string {
 		t.Helper()
 		o.charts.PushChart("acme/one", o.chart("1.0.0", planned))
 		return o.fleet(t, "  chart: "+o.charts.RegistryURL("acme/one")+"\n  version: ~1\n")
 	}
-	inGit := func(t *testing.T, o *origin) string {
+	inGit := func(t *testing.T, o *sourceFixture) string {
 		t.Helper()
 		o.commit(t, "charts", chartFiles(o.chart("1.0.0", planned)))
 		return o.fleet(t, "  chart: git::"+o.git.URL("charts")+"//one?ref=main\n")
 	}
-	dependency := func(t *testing.T, o *origin) string {
+	dependency := func(t *testing.T, o *sourceFixture) string {
 		t.Helper()
 		o.charts.AddChart(o.chart("1.0.0", planned))
 		o.commit(t, "fleet", map[string]string{
@@ -134,56 +134,56 @@ func TestAccPinnedSources(t *testing.T) {
 	}
 	tests := map[string]row{
 		"a branch that moves": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
 				return o.data()
 			},
-			changed: func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "fleet", o.raw(other)) },
+			changed: func(t *testing.T, o *sourceFixture) { t.Helper(); o.commit(t, "fleet", o.raw(other)) },
 		},
 		"a commit that was overwritten by an equal one": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
 				return o.data()
 			},
-			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(planned)) },
+			changed: func(t *testing.T, o *sourceFixture) { t.Helper(); o.forcePush(t, "fleet", o.raw(planned)) },
 		},
 		"a commit that was overwritten": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
 				return o.data()
 			},
-			changed: func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", o.raw(other)) },
+			changed: func(t *testing.T, o *sourceFixture) { t.Helper(); o.forcePush(t, "fleet", o.raw(other)) },
 			says:    []string{"bundle one", "commit ", "may have been deleted or overwritten", "has digest v1-", "and digest v1-"},
 		},
 		"a commit of an installed repository that was overwritten": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", bare(planned))
 				return o.bundle(fmt.Sprintf("git = { repo = %q, revision = \"main\" }", o.git.URL("fleet")))
 			},
-			changed:   func(t *testing.T, o *origin) { t.Helper(); o.forcePush(t, "fleet", bare(other)) },
+			changed:   func(t *testing.T, o *sourceFixture) { t.Helper(); o.forcePush(t, "fleet", bare(other)) },
 			installed: true,
 			says:      []string{"could not be fetched from", "may have been deleted or overwritten"},
 		},
 		"a branch of an installed bundle that moves": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", bare(planned))
 				return o.bundle(fmt.Sprintf("git = { repo = %q, revision = \"main\" }", o.git.URL("fleet")))
 			},
-			changed:   func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "fleet", bare(other)) },
+			changed:   func(t *testing.T, o *sourceFixture) { t.Helper(); o.commit(t, "fleet", bare(other)) },
 			installed: true,
 		},
 		"a repository that is gone": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.commit(t, "fleet", o.raw(planned))
 				return o.data()
 			},
-			changed: func(t *testing.T, o *origin) {
+			changed: func(t *testing.T, o *sourceFixture) {
 				t.Helper()
 				if err := o.git.Delete("fleet"); err != nil {
 					t.Fatal(err)
@@ -193,50 +193,50 @@ func TestAccPinnedSources(t *testing.T) {
 		},
 		"a constraint that a newer version meets": {
 			publish: inRepository("~1"),
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.1.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.1.0", other)) },
 		},
 		"a version that is published again": {
 			publish: inRepository("~1"),
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			says:    []string{"bundle one", "version 1.0.0 was fetched with digest", "when it was planned, and has digest", "published again"},
 		},
 		"an exact version that is published again": {
 			publish: inRepository("1.0.0"),
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			says:    []string{"bundle one", "version 1.0.0 was fetched with digest", "when it was planned, and has digest", "published again"},
 		},
 		"a version that is withdrawn": {
 			publish: inRepository("~1"),
-			changed: func(_ *testing.T, o *origin) {
+			changed: func(_ *testing.T, o *sourceFixture) {
 				o.charts.AddChart(o.chart("1.1.0", other))
 				o.charts.RemoveChart("one", "1.0.0")
 			},
 			says: []string{"bundle one", `no version "1.0.0"; available: 1.1.0`},
 		},
 		"a version of an installed bundle that is published again": {
-			publish: func(_ *testing.T, o *origin) string {
+			publish: func(_ *testing.T, o *sourceFixture) string {
 				o.charts.AddChart(o.chart("1.0.0", planned))
 				return o.bundle(fmt.Sprintf("chart = { repo = %q, name = \"one\", version = \"~1\" }", o.charts.RepositoryURL()))
 			},
-			changed:   func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			changed:   func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			installed: true,
 			says:      []string{"version 1.0.0 was fetched with digest", "published again"},
 		},
 		"a new bundle whose version is published again": {
-			publish: func(_ *testing.T, o *origin) string {
+			publish: func(_ *testing.T, o *sourceFixture) string {
 				o.charts.AddChart(o.chart("1.0.0", planned))
 				return o.bundle(fmt.Sprintf("chart = { repo = %q, name = \"one\", version = \"1.0.0\" }", o.charts.RepositoryURL()))
 			},
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			says:    []string{"inconsistent final plan"}, // In Terraform's words: a create has no state to pin it.
 		},
 		"a tag that is moved": {
 			publish: inRegistry,
-			changed: func(_ *testing.T, o *origin) { o.charts.PushChart("acme/one", o.chart("1.0.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.PushChart("acme/one", o.chart("1.0.0", other)) },
 		},
 		"a tag that is moved from what is gone": {
 			publish: inRegistry,
-			changed: func(_ *testing.T, o *origin) {
+			changed: func(_ *testing.T, o *sourceFixture) {
 				reference := o.charts.Reference("acme/one", "1.0.0")
 				o.charts.PushChart("acme/one", o.chart("1.0.0", other))
 				o.charts.DeleteManifest("acme/one", reference)
@@ -245,7 +245,7 @@ func TestAccPinnedSources(t *testing.T) {
 		},
 		"a tag that is gone": {
 			publish: inRegistry,
-			changed: func(_ *testing.T, o *origin) {
+			changed: func(_ *testing.T, o *sourceFixture) {
 				o.charts.PushChart("acme/one", o.chart("1.1.0", other))
 				o.charts.DeleteManifest("acme/one", o.charts.Reference("acme/one", "1.0.0"))
 				o.charts.DeleteManifest("acme/one", "1.0.0")
@@ -253,20 +253,23 @@ func TestAccPinnedSources(t *testing.T) {
 			says: []string{"bundle one", `no version "1.0.0"; available: 1.1.0`},
 		},
 		"an archive that changes": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				return o.fleet(t, "  chart: "+o.charts.AddFile("/one.tgz", o.chart("1.0.0", planned).Package())+"\n")
 			},
-			changed: func(_ *testing.T, o *origin) { o.charts.AddFile("/one.tgz", o.chart("1.0.0", other).Package()) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddFile("/one.tgz", o.chart("1.0.0", other).Package()) },
 			says:    []string{"bundle one", "/one.tgz", "it was fetched with digest", "published again"},
 		},
 		"a chart in git that changes": {
 			publish: inGit,
-			changed: func(t *testing.T, o *origin) { t.Helper(); o.commit(t, "charts", chartFiles(o.chart("1.0.0", other))) },
+			changed: func(t *testing.T, o *sourceFixture) {
+				t.Helper()
+				o.commit(t, "charts", chartFiles(o.chart("1.0.0", other)))
+			},
 		},
 		"a chart in git that was overwritten": {
 			publish: inGit,
-			changed: func(t *testing.T, o *origin) {
+			changed: func(t *testing.T, o *sourceFixture) {
 				t.Helper()
 				o.forcePush(t, "charts", chartFiles(o.chart("1.0.0", other)))
 			},
@@ -274,20 +277,20 @@ func TestAccPinnedSources(t *testing.T) {
 		},
 		"a dependency of which a newer version appears": {
 			publish: dependency,
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.1.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.1.0", other)) },
 		},
 		"a dependency that is published again": {
 			publish: dependency,
-			changed: func(_ *testing.T, o *origin) { o.charts.AddChart(o.chart("1.0.0", other)) },
+			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
 			says:    []string{"chart chart of bundle one depends on", "published again"},
 		},
 		"a folder that changes": {
-			publish: func(t *testing.T, o *origin) string {
+			publish: func(t *testing.T, o *sourceFixture) string {
 				t.Helper()
 				o.keepIn(t, planned)
 				return fmt.Sprintf("data \"fleet_gitrepo\" \"one\" {\n  name = \"one\"\n  directory = %q\n}\n", o.dir)
 			},
-			changed: func(t *testing.T, o *origin) { t.Helper(); o.keepIn(t, other) },
+			changed: func(t *testing.T, o *sourceFixture) { t.Helper(); o.keepIn(t, other) },
 			says:    []string{"one in directory", "has digest v1-", "and digest v1-"},
 		},
 		"nothing that changes": {publish: inRegistry, changed: nothing},
@@ -296,7 +299,7 @@ func TestAccPinnedSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)
-			o := &origin{gate: newGate(t, 1), git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
+			o := &sourceFixture{gate: newGate(t, 1), git: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), charts: charttest.New(t, charttest.Options{}), dir: t.TempDir()}
 			o.become(t, "apply", role(t, "apply"))
 			config := test.publish(t, o)
 			bundles := "fleet_bundle.one.bundles"
@@ -308,7 +311,7 @@ func TestAccPinnedSources(t *testing.T) {
 			configure := func(value string) {
 				t.Helper()
 				// It comes first by name, and nothing is wrong with it.
-				w.configure(t, o.provider(plain, on), config, o.site.bundle("fine", value), target("", bundles, "fleet_bundle.fine.bundles"))
+				w.configure(t, o.provider(plain, on), config, o.fixture.bundle("fine", value), target("", bundles, "fleet_bundle.fine.bundles"))
 			}
 			configure("first")
 			want := ""

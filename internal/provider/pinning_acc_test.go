@@ -17,7 +17,7 @@ import (
 // test.
 type repository struct {
 	server *gittest.Server
-	site   *site
+	site   *fixture
 }
 
 func (r repository) push(t *testing.T, value string) string {
@@ -50,7 +50,7 @@ func TestAccSavedPlanIsPinned(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			repo := repository{server: gittest.New(t, gittest.Options{AllowReachableSHA1InWant: true}), site: s}
 			repo.push(t, "first")
 			w.configure(t, s.provider("", on), repo.block(test.kind), target("", test.of))
@@ -88,7 +88,7 @@ func TestAccSavedPlanIsPinned(t *testing.T) {
 // is touched.
 func TestAccSavedCreatePlanWhoseBranchMoved(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	repo := repository{server: gittest.New(t, gittest.Options{}), site: s}
 	repo.push(t, "first")
 	w.configure(t, s.provider("", on), repo.block("resource"), target("", "fleet_gitrepo.one.bundles"))
@@ -108,7 +108,7 @@ func TestAccSavedCreatePlanWhoseBranchMoved(t *testing.T) {
 // file behind.
 func TestAccCommitWithoutChange(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	temporary, err := os.MkdirTemp("", "tmp") //nolint:usetesting // the path of a plugin's socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestAccCommitWithoutChange(t *testing.T) {
 // The data source shows what bundles are made of.
 func TestAccDefinitions(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	repo := repository{server: gittest.New(t, gittest.Options{}), site: s}
 	repo.push(t, "first")
 	w.configure(t, s.provider("", on), repo.block("data"), "output \"one\" { value = data.fleet_gitrepo.one.definitions[\"one\"] }\n")

@@ -16,12 +16,12 @@ import (
 
 var updatePlans = flag.Bool("update", false, "write the plans of testdata/plans anew") //nolint:gochecknoglobals // a flag of the test binary
 
-// situation is something a person has to approve: prepare makes what there is and
+// failureCase is something a person has to approve: prepare makes what there is and
 // leaves the configuration whose plan is to be read.
-type situation struct {
-	prepare func(t *testing.T, s *site, w *workspace)
+type failureCase struct {
+	prepare func(t *testing.T, s *fixture, w *workspace)
 	// mend leaves a configuration that can be destroyed, where the other cannot.
-	mend func(t *testing.T, s *site, w *workspace)
+	mend func(t *testing.T, s *fixture, w *workspace)
 	// args are those of the plan beside the usual ones.
 	args []string
 	// fails says that there is no plan.
@@ -33,10 +33,10 @@ type situation struct {
 func TestAccPlanTexts(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	for name, situation := range situations() {
+	for name, situation := range failureCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			situation.prepare(t, s, w)
 			output, err := w.try(t, append([]string{"plan", "-input=false"}, situation.args...)...)
 			if (err != nil) != situation.fails {
@@ -107,19 +107,19 @@ func numbered(text, pattern, name string) string {
 }
 
 // down is cluster c at an address where nothing answers.
-func (s *site) down(provider string) string {
+func (s *fixture) down(provider string) string {
 	at := fmt.Sprintf("c = { config_path = %q, config_context = %q,", s.env.Kubeconfig(), s.env.Contexts()[2])
 	return strings.Replace(provider, at, `c = { host = "https://127.0.0.1:1", token = "x", insecure = true,`, 1)
 }
 
-func situations() map[string]situation {
+func failureCases() map[string]failureCase {
 	const web, logs = "fleet_bundle.web.bundles", "fleet_bundle.logs.bundles"
-	return map[string]situation{
-		"first create on three clusters": {prepare: func(t *testing.T, s *site, w *workspace) {
+	return map[string]failureCase{
+		"first create on three clusters": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.workload("web"), s.bundle("logs", "x"), target("", web, logs))
 		}},
-		"a value changes everywhere": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a value changes everywhere": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			for _, value := range []string{"x", "y"} {
 				w.configure(t, s.provider("", on, on, on), s.workload("web"), s.bundle("logs", value), target("", web, logs))
@@ -128,35 +128,35 @@ func situations() map[string]situation {
 				}
 			}
 		}},
-		"a cluster joins and another leaves": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a cluster joins and another leaves": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, `on = "no"`), s.workload("web"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)
 			w.configure(t, s.provider("", on, `on = "no"`, on), s.workload("web"), s.bundle("logs", "x"), target("", web, logs))
 		}},
-		"a bundle is removed": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a bundle is removed": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.workload("web"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)
 			w.configure(t, s.provider("", on, on, on), s.workload("web"), target("", web))
 		}},
-		"an object moves to another bundle": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"an object moves to another bundle": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.movingBundle("web", "", false, "web", "shared"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)
 			w.configure(t, s.provider("", on, on, on), s.movingBundle("web", "", false, "web"), s.movingBundle("logs", "", false, "logs", "shared"),
 				target(`diff = "rendered"`, web, logs))
 		}},
-		"a cluster does not respond": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a cluster does not respond": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.bundle("web", "x"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)
 			w.configure(t, s.down(s.provider("", on, on, on)), s.bundle("web", "x"), s.bundle("logs", "y"), target(`diff = "rendered"`, web, logs))
-		}, mend: func(t *testing.T, s *site, w *workspace) {
+		}, mend: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on, on), s.bundle("web", "x"), s.bundle("logs", "y"), target("", web, logs))
 		}},
-		"objects were edited": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"objects were edited": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on), s.workload("web"), s.bundle("logs", "x"), target("", web, logs))
 			w.apply(t)
@@ -165,7 +165,7 @@ func situations() map[string]situation {
 			}
 			s.delete(t, 0, deployments, "web")
 		}},
-		"a chart with random values": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a chart with random values": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			for _, version := range []string{"1.0.0", "1.1.0"} {
 				w.configure(t, s.provider("", on, on), fmt.Sprintf(`
@@ -183,28 +183,28 @@ resource "fleet_bundle" "moody" {
 				}
 			}
 		}},
-		"a cluster that is made in the same apply": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a cluster that is made in the same apply": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			provider := strings.Replace(s.provider("", on, on), `b = { config_path =`, `b = { config_context_cluster = terraform_data.cluster.id, config_path =`, 1)
 			w.configure(t, provider, `resource "terraform_data" "cluster" {}`, s.bundle("web", "x"), target("", web))
 		}},
-		"a release of plain Helm is refused": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a release of plain Helm is refused": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			s.helm4(t, 1, "helm.v1.json")
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("", web))
 		}},
-		"a release of Fleet is taken over": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a release of Fleet is taken over": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			s.helm4(t, 0, "fleet.v1.json", "fleet.v2.json")
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("take_ownership = true", web))
 		}},
-		"a release gets another name": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a release gets another name": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target(`diff = "rendered"`, web))
 			w.apply(t)
 			w.configure(t, s.provider("", on, on), with(s.bundle("web", "x"), `helm = { release_name = "site" }`), target(`diff = "rendered"`, web))
 		}},
-		"a canary and what is held": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"a canary and what is held": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			const strategy = `rollout_strategy = { max_unavailable = "1", partitions = [{ name = "canary", cluster_name = "c" }, { name = "rest", cluster_name = "a" }] }`
 			for _, value := range []string{"x", "y"} {
@@ -214,7 +214,7 @@ resource "fleet_bundle" "moody" {
 				}
 			}
 		}},
-		"what changes in objects is shown": {prepare: func(t *testing.T, s *site, w *workspace) {
+		"what changes in objects is shown": {prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			manifest := func(value string) string {
 				return configMap("web", value) + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: web}\nstringData: {password: " + value + "-swordfish, user: same}\n"
@@ -227,17 +227,17 @@ resource "fleet_bundle" "moody" {
 			}
 			w.configure(t, s.provider("", on, on, on), s.bundleOf("web", manifest("y")), s.bundle("more", "x"), target(`diff = "rendered"`, web, "fleet_bundle.more.bundles"))
 		}},
-		"everything is destroyed": {args: []string{"-destroy"}, prepare: func(t *testing.T, s *site, w *workspace) {
+		"everything is destroyed": {args: []string{"-destroy"}, prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("", web))
 			w.apply(t)
 		}},
-		"a label is mistyped": {fails: true, prepare: func(t *testing.T, s *site, w *workspace) {
+		"a label is mistyped": {fails: true, prepare: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("", web))
 			w.apply(t)
 			w.configure(t, s.provider("", `no = "yes"`, `no = "yes"`), s.bundle("web", "x"), target("", web))
-		}, mend: func(t *testing.T, s *site, w *workspace) {
+		}, mend: func(t *testing.T, s *fixture, w *workspace) {
 			t.Helper()
 			w.configure(t, s.provider("", on, on), s.bundle("web", "x"), target("", web))
 		}},

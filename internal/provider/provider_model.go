@@ -125,14 +125,14 @@ type sopsModel struct {
 }
 
 // fleet makes what the configured provider works with. masker is given all credentials.
-func (m providerModel) fleet(ctx context.Context, masker *diff.Masker) (*fleet, diag.Diagnostics) {
+func (m providerModel) fleet(ctx context.Context, masker *diff.Masker) (*providerData, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	plain := m.settings(ctx, &diags)
 	plain.addSecrets(masker)
 	if diags.HasError() {
 		return nil, diags
 	}
-	configured, err := newFleet(plain, masker)
+	configured, err := newProviderData(plain, masker)
 	if wrong, ok := errors.AsType[*sops.KeyError](err); ok {
 		addMessages(&diags, report.InvalidSOPSKey(wrong.Kind+"_keys", wrong.Index, err))
 		return configured, diags

@@ -102,7 +102,7 @@ func renderedTypes() map[string]attr.Type {
 func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var data renderModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &data)...)
-	if resp.Diagnostics.HasError() || d.fleet == nil {
+	if resp.Diagnostics.HasError() || d.providerData == nil {
 		return
 	}
 	result := d.deployments(ctx, data, &resp.Diagnostics)
@@ -133,21 +133,21 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 
 // deployments are what the data source is asked to render.
 func (d *renderDataSource) deployments(ctx context.Context, data renderModel, diags *diag.Diagnostics) target.Result {
-	clusters, unknown := d.fleet.clusters.Facts()
+	clusters, unknown := d.providerData.clusters.Facts()
 	if !data.Clusters.IsNull() {
 		clusters, unknown = inlineClusters(ctx, data.Clusters, diags), nil
 	}
-	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.fleet.clustersUnknown || d.fleet.groupsUnknown)) {
+	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.providerData.clustersUnknown || d.providerData.groupsUnknown)) {
 		addMessages(diags, report.RenderClustersUnknown())
 		return target.Result{}
 	}
-	bundles, reason := d.fleet.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
+	bundles, reason := d.providerData.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
 	addMessages(diags, report.RenderUnknown(reason))
 	rules := rulesOf(ctx, data.Targets, diags)
 	if diags.HasError() {
 		return target.Result{}
 	}
-	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.fleet.groups, Evaluator: d.fleet.sandbox})
+	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.providerData.groups, Evaluator: d.providerData.sandbox})
 	if err != nil {
 		addMessages(diags, report.RuleFailure("fleet_render", err))
 	}
@@ -165,7 +165,7 @@ func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnost
 }
 
 func (d *renderDataSource) render(ctx context.Context, deployment target.Deployment, version string, showSecrets bool) (attr.Value, error) {
-	manifest, hooks, err := d.fleet.charts.Template(ctx, deployment, version)
+	manifest, hooks, err := d.providerData.charts.Template(ctx, deployment, version)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ import (
 func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	tests := map[string]func(t *testing.T, s *site) (config []string, replace string){
-		"a gitrepo that follows a branch": func(t *testing.T, s *site) ([]string, string) {
+	tests := map[string]func(t *testing.T, s *fixture) (config []string, replace string){
+		"a gitrepo that follows a branch": func(t *testing.T, s *fixture) ([]string, string) {
 			t.Helper()
 			git := gittest.New(t, gittest.Options{})
 			if _, err := git.Commit(t.Context(), "fleet", "main", "First", map[string]string{"cm.yaml": configMap("one", "x")}); err != nil {
@@ -30,19 +30,19 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 				target("", "fleet_gitrepo.one.bundles"),
 			}, "fleet_gitrepo.one"
 		},
-		"a target with values from the cluster": func(t *testing.T, s *site) ([]string, string) {
+		"a target with values from the cluster": func(t *testing.T, s *fixture) ([]string, string) {
 			t.Helper()
 			s.setSecret(t, 0, "swordfish")
 			return []string{s.valuesFrom("default_namespace", "key: {{ .Values.word }}"), target("", "fleet_bundle.app.bundles")}, "fleet_cluster_target.all"
 		},
-		"a target with hooks alone, an ordinary release and values from the cluster": func(t *testing.T, s *site) ([]string, string) {
+		"a target with hooks alone, an ordinary release and values from the cluster": func(t *testing.T, s *fixture) ([]string, string) {
 			t.Helper()
 			s.setSecret(t, 0, "swordfish")
 			hooks := s.bundleOf("hooks", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hooked\n  annotations: {helm.sh/hook: post-install}\n")
 			all := target("diff = \"rendered\"", "fleet_bundle.one.bundles", "fleet_bundle.hooks.bundles", "fleet_bundle.app.bundles")
 			return []string{hooks, s.bundle("one", "x"), s.valuesFrom("default_namespace", "key: {{ .Values.word }}"), all}, "fleet_cluster_target.all"
 		},
-		"a target": func(t *testing.T, s *site) ([]string, string) {
+		"a target": func(t *testing.T, s *fixture) ([]string, string) {
 			t.Helper()
 			return []string{s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}, "fleet_cluster_target.all"
 		},
@@ -50,7 +50,7 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 	for name, configured := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, env)
+			w, s := newWorkspace(t), newFixture(t, env)
 			config, replace := configured(t, s)
 			w.configure(t, append([]string{s.provider("", on)}, config...)...)
 			w.apply(t)
@@ -76,18 +76,18 @@ func TestAccReplacementIsPlannedAsItIsMade(t *testing.T) {
 func TestAccTaintedTarget(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	tests := map[string]func(s, elsewhere *site, bundle, all string) (changedBundle, changedTarget string){
-		"moved to another namespace": func(s, elsewhere *site, bundle, all string) (string, string) {
+	tests := map[string]func(s, elsewhere *fixture, bundle, all string) (changedBundle, changedTarget string){
+		"moved to another namespace": func(s, elsewhere *fixture, bundle, all string) (string, string) {
 			return strings.Replace(bundle, s.namespace, elsewhere.namespace, 1), all
 		},
-		"renamed": func(_, _ *site, bundle, all string) (string, string) {
+		"renamed": func(_, _ *fixture, bundle, all string) (string, string) {
 			return bundle, strings.Replace(all, `name = "all"`, `name = "renamed"`, 1)
 		},
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s, elsewhere := newWorkspace(t), newSite(t, env), newSite(t, env)
+			w, s, elsewhere := newWorkspace(t), newFixture(t, env), newFixture(t, env)
 			bundle, all := s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")
 			w.configure(t, s.provider("", on), bundle, all)
 			w.apply(t)
@@ -111,7 +111,7 @@ func TestAccTaintedTarget(t *testing.T) {
 func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 2)
-	w, s := newWorkspace(t), newSite(t, env)
+	w, s := newWorkspace(t), newFixture(t, env)
 	w.configure(t, s.provider("", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles"))
 	w.apply(t)
 	w.run(t, "taint", "fleet_cluster_target.all")
@@ -129,7 +129,7 @@ func TestAccDestroyAfterFailedReplacement(t *testing.T) {
 // and goes on with it afterwards.
 func TestAccTaintedWhilePaused(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	bundle := func(value string, paused bool) string {
 		return strings.Replace(s.bundle("one", value), "files = ", fmt.Sprintf("paused = %t\n  files = ", paused), 1)
 	}
@@ -166,7 +166,7 @@ func TestAccClusterRenamed(t *testing.T) {
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+			w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 			configure := func(entries map[string]string) {
 				var block strings.Builder
 				for name, wanted := range entries {
@@ -201,7 +201,7 @@ func TestAccSecretsStayOutOfErrors(t *testing.T) {
 		for _, secret := range []string{"swordfish", "84736251"} {
 			t.Run(option+" "+secret, func(t *testing.T) {
 				t.Parallel()
-				w, s := newWorkspace(t), newSite(t, env)
+				w, s := newWorkspace(t), newFixture(t, env)
 				s.setSecret(t, 0, secret)
 				w.configure(t, s.provider("", on), s.valuesFrom(option, `key: {{ fail (printf "%v is no good" .Values.word) }}`), target("", "fleet_bundle.app.bundles"))
 				output := w.fail(t, []string{"apply", "-auto-approve"}, "is no good")
@@ -218,7 +218,7 @@ func TestAccSecretsStayOutOfErrors(t *testing.T) {
 }
 
 // valuesFrom is a bundle whose value "word" stands in the Secret "words".
-func (s *site) valuesFrom(namespaceOption, data string) string {
+func (s *fixture) valuesFrom(namespaceOption, data string) string {
 	return fmt.Sprintf(`
 resource "fleet_bundle" "app" {
   name = "app"
@@ -249,7 +249,7 @@ func TestAccNulls(t *testing.T) {
 // deployments failed in the create.
 func TestAccPrunedFieldsAreNoDriftAfterAFailedCreate(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	widgets := s.defineWidgets(t, 1)
 	web := s.bundleOf("web", "apiVersion: "+widgets.Group+"/v1\nkind: Widget\nmetadata: {name: web}\nspec: {size: 3, pruned: by the server}\n")
 	configure := func(port string) {

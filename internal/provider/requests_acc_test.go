@@ -16,7 +16,7 @@ import (
 // one of those of the target, and one of each kind and namespace, page by page.
 func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 	t.Parallel()
-	o := newOrdeal(t, 0)
+	o := newFaultSuite(t, 0)
 	of := map[int][]map[string]int{}
 	for _, releases := range []int{4, 16} {
 		o.bundles = releases
@@ -55,7 +55,7 @@ func TestAccRequestsOfAPlanDoNotGrow(t *testing.T) {
 func TestAccRequestsOfAnApply(t *testing.T) {
 	t.Parallel()
 	const objects = 40
-	o := newOrdeal(t, 0)
+	o := newFaultSuite(t, 0)
 	var entries []entry
 	for i, proxy := range o.proxies {
 		entries = append(entries, entry{name: string(rune('a' + i)), host: proxy.Host(), token: o.env0().Cluster(i).Token(), authority: proxy.CACertificate()})

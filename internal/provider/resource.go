@@ -11,15 +11,15 @@ import (
 
 // configured gives a resource what the provider was configured with, nil while Terraform
 // validates.
-type configured struct{ fleet *fleet }
+type configured struct{ providerData *providerData }
 
 func (c *configured) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	c.fleet = framework.ProviderData[*fleet](req.ProviderData, &resp.Diagnostics)
+	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
 }
 
 // configuredDataSource gives a data source the same.
-type configuredDataSource struct{ fleet *fleet }
+type configuredDataSource struct{ providerData *providerData }
 
 func (c *configuredDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	c.fleet = framework.ProviderData[*fleet](req.ProviderData, &resp.Diagnostics)
+	c.providerData = framework.ProviderData[*providerData](req.ProviderData, &resp.Diagnostics)
 }

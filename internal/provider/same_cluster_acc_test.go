@@ -12,7 +12,7 @@ import (
 func TestAccSameClusterTwice(t *testing.T) {
 	t.Parallel()
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	configure := func(value string) {
 		entry := fmt.Sprintf("{ config_path = %q, config_context = %q, labels = { on = \"yes\" } }", env.Kubeconfig(), env.Contexts()[0])
 		w.configure(t, fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = %s\n    b = %s\n  }\n}\n", s.namespace, entry, entry),

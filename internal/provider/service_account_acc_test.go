@@ -16,7 +16,7 @@ import (
 // that account, which lives where Fleet's agents live, and with no others.
 func TestAccServiceAccount(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	s.makeAccount(t, 0, s.namespace)
 	bundle := func(manifest string) string {
 		return strings.Replace(s.bundleOf("one", manifest), "files = ", "service_account = \""+s.namespace+"\"\n  create_namespace = false\n  files = ", 1)
@@ -34,7 +34,7 @@ func TestAccServiceAccount(t *testing.T) {
 
 // makeAccount makes a service account that may do everything in the namespace of
 // the test, which it makes too.
-func (s *site) makeAccount(t *testing.T, i int, name string) {
+func (s *fixture) makeAccount(t *testing.T, i int, name string) {
 	t.Helper()
 	client, agents := s.client(t, i), "cattle-fleet-system"
 	for _, namespace := range []string{agents, s.namespace} {

@@ -31,7 +31,7 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 	t.Parallel()
 	const all, down, slow, readOnly, expired = 20, 3, 7, 11, 15
 	env := testenv.Shared(t)
-	s, w := newSite(t, env), newWorkspace(t)
+	s, w := newFixture(t, env), newWorkspace(t)
 	healthy := &finish{left: 2 * (all - 4), done: make(chan struct{})}
 	proxies := make([]*faulttest.Proxy, len(env.Contexts()))
 	for i := range proxies {
@@ -143,7 +143,7 @@ func (f *finish) hold(t *testing.T) func(*http.Request) {
 }
 
 // clusters is the provider block for entries, all of them labelled.
-func (s *site) clusters(entries []entry) string {
+func (s *fixture) clusters(entries []entry) string {
 	var block strings.Builder
 	for _, e := range entries {
 		authority := ""
@@ -160,7 +160,7 @@ func (s *site) clusters(entries []entry) string {
 
 // spread is a fleet_bundle with a config map, in a namespace of its own for each
 // entry, as several of them are one cluster.
-func (s *site) spread(name string, entries []entry) string {
+func (s *fixture) spread(name string, entries []entry) string {
 	var customizations []string
 	for _, e := range entries {
 		customizations = append(customizations, fmt.Sprintf("{ cluster_name = %q, namespace = \"%s-%s\" }", e.name, s.namespace, e.name))

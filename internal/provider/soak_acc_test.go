@@ -25,7 +25,7 @@ func TestSoakKill(t *testing.T) {
 	}
 	fmt.Fprintf(os.Stderr, "soak: FLEET_SEED=%d\n", seed)
 	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // chance that can be repeated
-	o := newOrdeal(t, 10)
+	o := newFaultSuite(t, 10)
 	o.apply(t)
 	requests := 0
 	for _, proxy := range o.proxies {
@@ -51,7 +51,7 @@ func TestSoakKill(t *testing.T) {
 				t.Fatalf("the apply failed by itself: %v\n%s", err, output)
 			}
 			o.state.expire()
-			before := o.look(t)
+			before := o.observe(t)
 			o.apply(t)
 			expectHealthyUntouched(t, before, o.expectWhole(t, value, changed), changed)
 			o.expectEmptyPlan(t)

@@ -25,7 +25,7 @@ type request struct {
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found none. It
 // returns nil if they cannot be made yet or at all.
-func (f *fleet) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
+func (f *providerData) plan(ctx context.Context, r request, stored string, diags *diag.Diagnostics) *source.Planned {
 	planned, err := f.source.Plan(ctx, r.Request, stored)
 	if needsUnknown(errors.Join(err, errors.Join(planned.Broken...))) {
 		return nil
@@ -39,7 +39,7 @@ func (f *fleet) plan(ctx context.Context, r request, stored string, diags *diag.
 
 // settle makes known what the plan of the bundles left open. What the plan knew
 // stays as it was planned; commit is the planned one, "" if it was left open.
-func (f *fleet) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, string) {
+func (f *providerData) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, string) {
 	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
 	return bundlesOf(settled.Elements), settled.Commit
@@ -98,7 +98,7 @@ func storeCommit(ctx context.Context, g source.GitSource, private privateWriter,
 }
 
 // refresh finds out where a branch is now. name is that of the resource.
-func (f *fleet) refresh(ctx context.Context, g source.GitSource, name string, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+func (f *providerData) refresh(ctx context.Context, g source.GitSource, name string, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	commit, err := f.source.Refresh(ctx, g)
 	if err != nil && !needsUnknown(err) {
 		addMessages(diags, report.NoNewCommits(name, err))

@@ -12,24 +12,24 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// standing is what must not change while only the state does: releases with their
+// inventory is what must not change while only the state does: releases with their
 // revisions, and objects with their UIDs.
-type standing struct {
+type inventory struct {
 	releases []map[string]record
 	objects  map[string]string
 }
 
-func (s *site) standing(t *testing.T) standing {
+func (s *fixture) inventory(t *testing.T) inventory {
 	t.Helper()
-	return standing{releases: []map[string]record{s.releases(t, 0), s.releases(t, 1)}, objects: s.uids(t)}
+	return inventory{releases: []map[string]record{s.releases(t, 0), s.releases(t, 1)}, objects: s.uids(t)}
 }
 
-// expectStanding wants everything of before to be there untouched, but for the bundles
+// expectInventory wants everything of before to be there untouched, but for the bundles
 // that left.
-func (s *site) expectStanding(t *testing.T, before standing, left ...string) {
+func (s *fixture) expectInventory(t *testing.T, before inventory, left ...string) {
 	t.Helper()
-	now := s.standing(t)
-	want := standing{objects: maps.Clone(before.objects)}
+	now := s.inventory(t)
+	want := inventory{objects: maps.Clone(before.objects)}
 	for _, releases := range before.releases {
 		releases = maps.Clone(releases)
 		for _, bundle := range left {
@@ -40,7 +40,7 @@ func (s *site) expectStanding(t *testing.T, before standing, left ...string) {
 	maps.DeleteFunc(want.objects, func(key, _ string) bool {
 		return slices.ContainsFunc(left, func(bundle string) bool { return strings.HasSuffix(key, bundle) })
 	})
-	if diff := cmp.Diff(want, now, cmp.AllowUnexported(standing{}, record{})); diff != "" {
+	if diff := cmp.Diff(want, now, cmp.AllowUnexported(inventory{}, record{})); diff != "" {
 		t.Errorf("what stays was touched (-before +now):\n%s", diff)
 	}
 }
@@ -53,56 +53,56 @@ func TestAccStateOperations(t *testing.T) {
 	tests := map[string]struct {
 		// extra stands in the target from the beginning.
 		extra string
-		do    func(t *testing.T, w *workspace, s *site, config func(extra string, bundles ...string) []string)
+		do    func(t *testing.T, w *workspace, s *fixture, config func(extra string, bundles ...string) []string)
 		// left are the bundles that are gone then.
 		left []string
 	}{
-		"taint": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+		"taint": {do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "taint", all)
 			w.apply(t)
 		}},
-		"taint while a bundle leaves": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"taint while a bundle leaves": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "taint", all)
 			w.configure(t, config("", "one")...)
 			w.apply(t)
 		}},
-		"replace": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+		"replace": {do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "apply", "-auto-approve", "-replace="+all)
 		}},
-		"replace, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+		"replace, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "apply", "-auto-approve", "-replace="+all)
 		}},
-		"taint, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+		"taint, create before destroy": {extra: before, do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "taint", all)
 			w.apply(t)
 		}},
-		"replace, create before destroy, while a bundle leaves": {extra: before, left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"replace, create before destroy, while a bundle leaves": {extra: before, left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			w.configure(t, config(before, "one")...)
 			w.run(t, "apply", "-auto-approve", "-replace="+all)
 		}},
-		"a target of the run": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"a target of the run": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			w.configure(t, config("", "one")...)
 			w.run(t, "apply", "-auto-approve", "-target=fleet_bundle.one") // Touches no target.
 			w.run(t, "apply", "-auto-approve", "-target="+all)
 		}},
-		"no refresh": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"no refresh": {left: []string{"two"}, do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "apply", "-auto-approve", "-refresh=false")
 			w.configure(t, config("", "one")...)
 			w.run(t, "apply", "-auto-approve", "-refresh=false")
 		}},
-		"only a refresh": {do: func(t *testing.T, w *workspace, _ *site, _ func(string, ...string) []string) {
+		"only a refresh": {do: func(t *testing.T, w *workspace, _ *fixture, _ func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "apply", "-auto-approve", "-refresh-only")
 		}},
-		"another address": {do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"another address": {do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			w.run(t, "state", "mv", all, "fleet_cluster_target.other")
 			w.configure(t, readdressed(config("", "one", "two"), "other")...)
@@ -110,20 +110,20 @@ func TestAccStateOperations(t *testing.T) {
 			w.run(t, "state", "mv", "fleet_cluster_target.other", all)
 			w.configure(t, config("", "one", "two")...)
 		}},
-		"moved to another address": {do: func(t *testing.T, w *workspace, _ *site, config func(string, ...string) []string) {
+		"moved to another address": {do: func(t *testing.T, w *workspace, _ *fixture, config func(string, ...string) []string) {
 			t.Helper()
 			moved := "moved {\n  from = fleet_cluster_target.all\n  to   = fleet_cluster_target.other\n}\n"
 			w.configure(t, append(readdressed(config("", "one", "two"), "other"), moved)...)
 			w.apply(t)
 			w.expectEmptyPlan(t)
 		}},
-		"removed and imported": {do: func(t *testing.T, w *workspace, s *site, config func(string, ...string) []string) {
+		"removed and imported": {do: func(t *testing.T, w *workspace, s *fixture, config func(string, ...string) []string) {
 			t.Helper()
-			was := s.standing(t)
+			was := s.inventory(t)
 			removed := "removed {\n  from = fleet_cluster_target.all\n  lifecycle {\n    destroy = false\n  }\n}\n"
 			w.configure(t, append(config("", "one", "two")[:3], removed)...)
 			w.apply(t)
-			s.expectStanding(t, was)
+			s.expectInventory(t, was)
 			w.configure(t, config("", "one", "two")...)
 			w.run(t, "import", all, "all")
 			w.apply(t)
@@ -132,7 +132,7 @@ func TestAccStateOperations(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, env)
+			w, s := newWorkspace(t), newFixture(t, env)
 			config := func(extra string, bundles ...string) []string {
 				for i := range bundles {
 					bundles[i] = "fleet_bundle." + bundles[i] + ".bundles"
@@ -141,12 +141,12 @@ func TestAccStateOperations(t *testing.T) {
 			}
 			w.configure(t, config(test.extra, "one", "two")...)
 			w.apply(t)
-			was := s.standing(t)
+			was := s.inventory(t)
 			if len(was.releases[0]) != 2 || len(was.objects) == 0 {
 				t.Fatalf("nothing is there to be watched: %v", was)
 			}
 			test.do(t, w, s, config)
-			s.expectStanding(t, was, test.left...)
+			s.expectInventory(t, was, test.left...)
 			w.expectEmptyPlan(t)
 			w.run(t, "destroy", "-auto-approve")
 			for i := range 2 {
@@ -195,10 +195,10 @@ func TestAccTargetsGetOtherKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, env)
+			w, s := newWorkspace(t), newFixture(t, env)
 			w.configure(t, s.provider("", on, on), s.bundle("one", "x"), test.before)
 			w.apply(t)
-			was := s.standing(t)
+			was := s.inventory(t)
 			w.configure(t, s.provider("", on, on), s.bundle("one", "x"), test.after)
 			if test.again {
 				if output, err := w.try(t, "apply", "-auto-approve", "-input=false"); err != nil {
@@ -212,7 +212,7 @@ func TestAccTargetsGetOtherKeys(t *testing.T) {
 				}
 			} else {
 				w.apply(t)
-				s.expectStanding(t, was)
+				s.expectInventory(t, was)
 			}
 			w.expectEmptyPlan(t)
 			w.run(t, "destroy", "-auto-approve")

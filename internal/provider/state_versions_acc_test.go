@@ -26,7 +26,7 @@ type earlier struct {
 }
 
 // What differs from machine to machine, and what stands for it in a recording.
-func (s *site) machine(t *testing.T) map[string]string {
+func (s *fixture) machine(t *testing.T) map[string]string {
 	t.Helper()
 	system, err := s.client(t, 0).CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
@@ -80,9 +80,9 @@ func decode(t *testing.T, text []byte, into any) {
 
 // ofVersion is the site of a recording. Names of namespaces are part of digests, so
 // each has its own.
-func ofVersion(t *testing.T, env *testenv.Env, version string) (*site, []string) {
+func ofVersion(t *testing.T, env *testenv.Env, version string) (*fixture, []string) {
 	t.Helper()
-	s := newSite(t, env)
+	s := newFixture(t, env)
 	s.namespace = "state-of-" + version
 	return s, []string{s.provider("", on), s.bundle("one", "x"), s.bundle("two", "x"), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles")}
 }
@@ -153,7 +153,7 @@ func TestAccStatesOfEarlierVersions(t *testing.T) {
 }
 
 // restore puts a recording on the first cluster and into a workspace.
-func (s *site) restore(t *testing.T, w *workspace, recording string) {
+func (s *fixture) restore(t *testing.T, w *workspace, recording string) {
 	t.Helper()
 	text, err := os.ReadFile(recording)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // they are switched off.
 func TestAccSubmodules(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	server := gittest.New(t, gittest.Options{})
 	library, err := server.Commit(t.Context(), "library", "main", "Library", map[string]string{"library.yaml": configMap("library", "of the submodule")})
 	if err != nil {
@@ -48,14 +48,14 @@ resource "fleet_bundle" "two" {
 }
 `, server.URL("one"), one, server.URL("two"), two, s.namespace), target("", "fleet_gitrepo.one.bundles", "fleet_bundle.two.bundles"))
 	}
-	expect := func(holder string) {
+	expect := func(identity string) {
 		t.Helper()
 		w.apply(t)
 		if got := s.value(t, 0, "one") + s.value(t, 0, "two") + s.value(t, 0, "library"); got != "ownownof the submodule" {
 			t.Errorf("the objects hold %q", got)
 		}
-		if found := s.configMapOf(t, "library"); found.Annotations["meta.helm.sh/release-name"] != holder {
-			t.Errorf("the object of the submodule is of release %q, want %q", found.Annotations["meta.helm.sh/release-name"], holder)
+		if found := s.configMapOf(t, "library"); found.Annotations["meta.helm.sh/release-name"] != identity {
+			t.Errorf("the object of the submodule is of release %q, want %q", found.Annotations["meta.helm.sh/release-name"], identity)
 		}
 		w.expectEmptyPlan(t)
 	}

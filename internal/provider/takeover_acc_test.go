@@ -30,7 +30,7 @@ import (
 // helm4 puts a release on cluster i as Helm 4 makes it: records as recorded, and
 // objects applied on the server by the field manager helm. testdata/helm4 says how
 // they were recorded.
-func (s *site) helm4(t *testing.T, i int, records ...string) {
+func (s *fixture) helm4(t *testing.T, i int, records ...string) {
 	t.Helper()
 	s.namespaced(t, i)
 	var manifest string
@@ -79,7 +79,7 @@ func (s *site) helm4(t *testing.T, i int, records ...string) {
 }
 
 // namespaced makes the namespace of the test.
-func (s *site) namespaced(t *testing.T, i int) {
+func (s *fixture) namespaced(t *testing.T, i int) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if _, err := s.client(t, i).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -88,7 +88,7 @@ func (s *site) namespaced(t *testing.T, i int) {
 }
 
 // resource is where an object of one of the kinds of these tests is kept.
-func (s *site) resource(t *testing.T, i int, object *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *fixture) resource(t *testing.T, i int, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.env.Cluster(i).RESTConfig())
 	if err != nil {
@@ -134,7 +134,7 @@ func packed(t *testing.T, recorded map[string]any) []byte {
 }
 
 // unpacked is what the record of a revision of release web holds on the first cluster.
-func (s *site) unpacked(t *testing.T, revision int) string {
+func (s *fixture) unpacked(t *testing.T, revision int) string {
 	t.Helper()
 	secret, err := s.client(t, 0).CoreV1().Secrets(s.namespace).Get(t.Context(), fmt.Sprintf("sh.helm.release.v1.web.v%d", revision), metav1.GetOptions{})
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *site) unpacked(t *testing.T, revision int) string {
 
 // web is the chart of testdata/helm4 as a bundle: without what Fleet adds, and without
 // one key of a config map.
-func (s *site) web() string {
+func (s *fixture) web() string {
 	const templates = `apiVersion: apps/v1
 kind: Deployment
 metadata: { name: web }
@@ -171,7 +171,7 @@ data: { key: same }
 }
 
 // pods are the UIDs of the pods on cluster i.
-func (s *site) pods(t *testing.T, i int) []string {
+func (s *fixture) pods(t *testing.T, i int) []string {
 	t.Helper()
 	pods, err := s.client(t, i).CoreV1().Pods(s.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -202,7 +202,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, env), newWorkspace(t)
+			s, w := newFixture(t, env), newWorkspace(t)
 			s.helm4(t, 0, test.records...)
 			client := s.client(t, 0)
 			eventually(t, "the pod runs", func(context.Context) (bool, error) { return len(s.pods(t, 0)) == 1, nil })
@@ -274,7 +274,7 @@ func TestAccTakeOverFromFleetAndHelm4(t *testing.T) {
 func TestAccRunningFleetAgentIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 1)
-	s, w, agent := newSite(t, env), newWorkspace(t), &site{env: env, namespace: "cattle-fleet-system"}
+	s, w, agent := newFixture(t, env), newWorkspace(t), &fixture{env: env, namespace: "cattle-fleet-system"}
 	s.helm4(t, 0, "fleet.v1.json", "fleet.v2.json")
 	agent.namespaced(t, 0)
 	labels := map[string]string{"app": "fleet-agent"}
@@ -301,7 +301,7 @@ func TestAccRunningFleetAgentIsWarnedAbout(t *testing.T) {
 // over where that is asked for.
 func TestAccBareObjectsAreTakenOver(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	s.namespaced(t, 0)
 	configMaps := s.client(t, 0).CoreV1().ConfigMaps(s.namespace)
 	made := map[string]*corev1.ConfigMap{}

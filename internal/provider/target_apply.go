@@ -19,7 +19,7 @@ import (
 // apply brings the clusters from what was before to plan and fills in what is
 // true then, in private state as well. It is false when nothing was begun. create says that
 // no state knows the target yet, nor did one that it replaces.
-func (f *fleet) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, create bool, private *state.Private, diags *diag.Diagnostics) bool {
+func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, before *targetModel, create bool, private *state.Private, diags *diag.Diagnostics) bool {
 	name, prior := plan.Name.ValueString(), before.records()
 	desired, reason := f.desired(ctx, config, plan, private.ObjectVersions, diags)
 	settings, capabilities := plan.settings(diags), unpack(*private, diags)
@@ -34,7 +34,7 @@ func (f *fleet) apply(ctx context.Context, config tfsdk.Config, plan, before *ta
 	shown, was := plan.shown(), before.shown()
 	planned := shown.Objects()
 	change := deploy.Replan(desired, prior, deploy.Shown{
-		Remark: plan.marking().Changes(before.marking()), HoldsBroken: plan.holdsBroken() && !shown.IsUnknown, Writes: shown.Writes,
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: plan.holdsBroken() && !shown.IsUnknown, Writes: shown.Writes,
 		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
 	}, f.charts)
 	counts := change.Counts()
@@ -45,8 +45,8 @@ func (f *fleet) apply(ctx context.Context, config tfsdk.Config, plan, before *ta
 		return false
 	}
 	outcome := f.engine.Apply(ctx, deploy.Request{
-		Holder: plan.holder(f), Create: create,
-		Write: change.Write, Planned: planned, Wants: change.Wants(ctx, f.charts), Beside: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
+		TargetIdentity: plan.identity(f), Create: create,
+		Write: change.Write, Planned: planned, Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
 		Prior: prior, Lost: was.Lost(), Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
@@ -80,14 +80,14 @@ func setApplied(ctx context.Context, plan *targetModel, records map[deploy.Key]d
 		plan.Summary = types.StringValue(counts.String())
 	}
 	if plan.Stages.IsUnknown() { // No plan has reported what is held.
-		plan.Stages = types.StringValue(change.InWords())
+		plan.Stages = types.StringValue(change.StagesText())
 		addMessages(diags, report.Held(plan.Name.ValueString(), change.Held))
 	}
 }
 
 // forgetUnreachable drops removals that failed because a cluster whose entry is gone does not
 // answer any more, if on_missing says so.
-func (f *fleet) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
+func (f *providerData) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
 	if f.onMissing == deploy.ForgetMissing {
 		addMessages(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))
 	}

@@ -51,8 +51,8 @@ type targetModel struct {
 	driftState state.DriftState
 }
 
-func (m *targetModel) holder(f *fleet) deploy.Holder {
-	return deploy.Holder{
+func (m *targetModel) identity(f *providerData) deploy.TargetIdentity {
+	return deploy.TargetIdentity{
 		Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
 		AdoptionKey: release.AdoptionKey(f.owner, m.AdoptionKey.ValueString()),
 	}

@@ -29,7 +29,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		r.planDestroy(ctx, req, resp, private)
 		return
 	}
-	if r.fleet == nil {
+	if r.providerData == nil {
 		return
 	}
 	var plan, prior targetModel
@@ -44,9 +44,9 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	var marker state.ReplacementMarker
 	if creating {
-		marker = r.fleet.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
+		marker = r.providerData.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
 	} else {
-		r.fleet.withFormer(private).planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
+		r.providerData.withFormer(private).planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -61,7 +61,7 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 
 // planTarget fills in the computed attributes of a plan. private is nil for a create: Create is
 // not given it. The marker is for the Delete that can come before a Create.
-func (f *fleet) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, diags *diag.Diagnostics) state.ReplacementMarker {
+func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan, prior *targetModel, private *state.Private, diags *diag.Diagnostics) state.ReplacementMarker {
 	name := plan.Name.ValueString()
 	marker := state.ReplacementMarker{Planned: true, Target: name}
 	var known state.ObjectVersions
@@ -105,21 +105,21 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	if gone.DeletionProtection.ValueBool() {
 		addMessages(&resp.Diagnostics, report.Protected(gone.Name.ValueString(), len(gone.records())))
 	}
-	if r.fleet == nil {
+	if r.providerData == nil {
 		return
 	}
 	name := gone.Name.ValueString()
 	if gone.showsDiff() && !resp.Diagnostics.HasError() {
-		found := r.fleet.preview().Diff(ctx, gone.holder(r.fleet), gone.TakeOwnership.ValueBool(), deploy.RemovalPlan(gone.records()))
+		found := r.providerData.preview().Diff(ctx, gone.identity(r.providerData), gone.TakeOwnership.ValueBool(), deploy.RemovalPlan(gone.records()))
 		addMessages(&resp.Diagnostics, report.Diff(name, found))
 	}
-	r.fleet.registry.Drop(name, gone.ID.ValueString())
+	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	addMessages(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
 }
 
 // desired is what the configuration asks for, given the known versions of objects that values
 // come from. reason says why that is not known yet, "" if it is.
-func (f *fleet) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired deploy.Desired, reason string) {
+func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired deploy.Desired, reason string) {
 	name := m.Name.ValueString()
 	clusters, reason := f.knownClusters(ctx, m)
 	if reason != "" {
@@ -162,7 +162,7 @@ func (f *fleet) desired(ctx context.Context, config tfsdk.Config, m *targetModel
 
 // knownClusters returns the clusters that a target can select. reason says what is not known yet
 // that decides about it, "" if all is.
-func (f *fleet) knownClusters(ctx context.Context, m *targetModel) (clusters []target.Cluster, reason string) {
+func (f *providerData) knownClusters(ctx context.Context, m *targetModel) (clusters []target.Cluster, reason string) {
 	switch {
 	case m.Name.IsUnknown() || framework.IsUnknownInside(ctx, m.Targets):
 		return nil, "the target's name or rules"
@@ -185,12 +185,12 @@ func checkDeployment(d target.Deployment) error {
 
 // planChange plans the way from prior to what is desired, reports it, and fills in the
 // computed attributes.
-func (f *fleet) planChange(ctx context.Context, plan, before *targetModel, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
+func (f *providerData) planChange(ctx context.Context, plan, before *targetModel, desired deploy.Desired, versions state.ObjectVersions, diags *diag.Diagnostics) {
 	prior := before.records()
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Remark: plan.marking().Changes(before.marking()), HoldBroken: plan.holdsBroken(), Documents: plan.showsDiff(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Documents: plan.showsDiff(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -202,7 +202,7 @@ func (f *fleet) planChange(ctx context.Context, plan, before *targetModel, desir
 		return
 	}
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
-		Holder: plan.holder(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
+		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
 		IsRepeated: f.repeats(before.ID.ValueString()), ShowsDiff: plan.showsDiff(),
 	})
@@ -216,4 +216,4 @@ func (f *fleet) planChange(ctx context.Context, plan, before *targetModel, desir
 // repeats reports whether the plan of a target is repeated during an apply, given its id. It was
 // reported before: there was no refresh in this process. Nor was there with -refresh=false,
 // which asks for no look at any cluster.
-func (f *fleet) repeats(id string) bool { return id != "" && !f.registry.Knows(id) }
+func (f *providerData) repeats(id string) bool { return id != "" && !f.registry.KnowsInstance(id) }

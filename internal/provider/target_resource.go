@@ -42,14 +42,14 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	defer cancel()
 
 	plan.ID = types.StringValue(rand.Text())
-	before, left := &targetModel{}, r.fleet.registry.Take(plan.Name.ValueString())
+	before, left := &targetModel{}, r.providerData.registry.TakePredecessor(plan.Name.ValueString())
 	if left.Instance != "" {
 		before = stateOf(left)
 		plan.ID = before.ID
 	}
 	// Nothing is stored of a target that is created, but the marker of its plan may be.
 	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
-	begun := r.fleet.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
+	begun := r.providerData.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, stored, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
 		// What the replaced target left is in no other state.
@@ -71,7 +71,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model targetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil || r.fleet.clustersUnknown {
+	if resp.Diagnostics.HasError() || r.providerData == nil || r.providerData.clustersUnknown {
 		return
 	}
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
@@ -80,25 +80,25 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	model.driftState = private.DriftState
-	r.fleet.registry.Saw(model.ID.ValueString())
+	r.providerData.registry.RecordInstance(model.ID.ValueString())
 	records, lost := state.WithUIDs(model.records(), private.ClusterUIDs), model.shown().Lost()
-	capabilities := r.fleet.capabilities().Start(ctx, known)
-	observation := r.fleet.engine.Observe(ctx, model.holder(r.fleet), model.drift(), lost.AddedTo(records))
-	r.fleet.logPanics(ctx, observation.Failures)
-	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return !r.fleet.clusters.Askable(f.Cluster) })
-	addMessages(&resp.Diagnostics, report.Unobserved(model.Name.ValueString(), failures, r.fleet.onUnreachable == errorUnreachable))
+	capabilities := r.providerData.capabilities().Start(ctx, known)
+	observation := r.providerData.engine.Observe(ctx, model.identity(r.providerData), model.drift(), lost.AddedTo(records))
+	r.providerData.logPanics(ctx, observation.Failures)
+	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return !r.providerData.clusters.IsConnectable(f.Cluster) })
+	addMessages(&resp.Diagnostics, report.Unobserved(model.Name.ValueString(), failures, r.providerData.onUnreachable == errorUnreachable))
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.fleet.registry.Identify(observation.UIDs)
+	r.providerData.registry.Identify(observation.UIDs)
 	after, replaced := private.Refreshed(state.Refresh{
-		Records: records, Observation: observation, Versions: r.fleet.engine.Versions(ctx, private.ObjectVersions.References(r.fleet.clusters.Askable)),
-		Entry: r.fleet.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
+		Records: records, Observation: observation, Versions: r.providerData.engine.Versions(ctx, private.ObjectVersions.References(r.providerData.clusters.IsConnectable)),
+		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	addMessages(&resp.Diagnostics, report.ReplacedClusters(replaced))
 	repack(&after, known, capabilities(), &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
-	lost.KeepUnanswered(observation)
+	lost.KeepUnreachable(observation)
 	addMessages(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
 	if model.lacksCounts() || model.Records.IsNull() || model.driftState.HasStored() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		model.setRecords(observation.Records, observation.Lost)
@@ -125,7 +125,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	prior.driftState = private.DriftState
-	begun := r.fleet.withFormer(private).apply(ctx, req.Config, &plan, &prior, false, &after, &resp.Diagnostics)
+	begun := r.providerData.withFormer(private).apply(ctx, req.Config, &plan, &prior, false, &after, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	if begun {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -144,7 +144,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
-	marker, f := private.Replacement, r.fleet.withFormer(private)
+	marker, f := private.Replacement, r.providerData.withFormer(private)
 	model.driftState = private.DriftState
 	name, records, settings := model.Name.ValueString(), model.records(), model.settings(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -161,11 +161,11 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if marker.Planned {
-		f.registry.Saw(model.ID.ValueString()) // No Read comes before the create in this process.
+		f.registry.RecordInstance(model.ID.ValueString()) // No Read comes before the create in this process.
 		left := deploy.Predecessor{Instance: model.ID.ValueString(), Records: deploy.Without(records, removal.Remove), Lost: model.shown().Lost(), UIDs: private.ClusterUIDs}
 		defer func() {
 			if !resp.Diagnostics.HasError() {
-				f.registry.Leave(marker.Target, left)
+				f.registry.LeavePredecessor(marker.Target, left)
 			}
 		}()
 	}
@@ -176,11 +176,11 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 
 // remove removes deployments. It reports false if some of them could not be removed, and leaves
 // those in the model, so that they are tried again, and what the Create of a replacement adopts.
-func (f *fleet) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
+func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.records()
 	outcome := f.engine.Apply(ctx, deploy.Request{
-		Holder: model.holder(f),
-		Remove: removed, Needs: private.Needs, Prior: records, Settings: settings,
+		TargetIdentity: model.identity(f),
+		Remove:         removed, Needs: private.Needs, Prior: records, Settings: settings,
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)

@@ -104,7 +104,7 @@ func (m *targetModel) setPlanned(before *targetModel, prior map[deploy.Key]deplo
 	m.setShown(state.ShownPlan(planned, prior, lost))
 	m.keepCounts(before)
 	if creating || planned.Counts.Any() {
-		m.Summary, m.Stages = types.StringValue(planned.Counts.String()), types.StringValue(planned.InWords())
+		m.Summary, m.Stages = types.StringValue(planned.Counts.String()), types.StringValue(planned.StagesText())
 		m.setCountsUnknown()
 		m.Failed = types.Int64Value(int64(state.FailedAfter(prior, planned.Change)))
 	} else {
@@ -115,7 +115,7 @@ func (m *targetModel) setPlanned(before *targetModel, prior map[deploy.Key]deplo
 	} else if planned.Counts.Any() {
 		m.keepClusterCounts(before, planned.Change)
 	}
-	if m.marking().MayChange(before.marking()) {
+	if m.releaseLabels().MayChange(before.releaseLabels()) {
 		m.Summary, m.Stages = types.StringUnknown(), types.StringUnknown()
 		m.Records = types.MapUnknown(types.StringType)
 	}
@@ -183,12 +183,12 @@ func (m *targetModel) keepClusterCounts(before *targetModel, change deploy.Chang
 	m.ClusterCounts = types.MapValueMust(countsType(), planned)
 }
 
-// marking is what stands on the records of releases.
-func (m *targetModel) marking() state.Marking {
+// releaseLabels is what stands on the records of releases.
+func (m *targetModel) releaseLabels() state.ReleaseLabels {
 	text := func(value types.String) state.Optional[string] {
 		return state.Optional[string]{Value: value.ValueString(), IsMissing: value.IsNull(), Unknown: value.IsUnknown()}
 	}
-	return state.Marking{
+	return state.ReleaseLabels{
 		Name: text(m.Name), AdoptionKey: text(m.AdoptionKey),
 		PlanObjects:  state.Optional[bool]{Value: m.PlanObjects.ValueBool(), IsMissing: m.PlanObjects.IsNull(), Unknown: m.PlanObjects.IsUnknown()},
 		ShowsObjects: !m.Objects.IsNull(), Exists: !m.ID.IsNull(),

@@ -22,7 +22,7 @@ func TestAccFailedInstallLeavesNoDefinition(t *testing.T) {
 	for name, bad := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+			w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 			group := s.namespace + ".example.com"
 			var files strings.Builder
 			for i := range 4 {

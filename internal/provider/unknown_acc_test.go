@@ -22,72 +22,72 @@ func TestAccUnknownUntilApply(t *testing.T) {
 	const output = "terraform_data.later.output"
 	tests := map[string]struct {
 		// value is what will be known, and place puts an expression where it belongs.
-		value func(s *site) string
-		place func(s *site, expression string) []string
+		value func(s *fixture) string
+		place func(s *fixture, expression string) []string
 	}{
 		"the clusters": {
-			value: func(s *site) string { return s.clustersMap() },
-			place: func(s *site, expression string) []string {
+			value: func(s *fixture) string { return s.clustersMap() },
+			place: func(s *fixture, expression string) []string {
 				return []string{fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = %s\n}\n", s.namespace, expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a cluster": {
-			value: func(s *site) string { return s.clusterEntry(0) },
-			place: func(s *site, expression string) []string {
+			value: func(s *fixture) string { return s.clusterEntry(0) },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.providerWith("", "a = "+expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a context": {
-			value: func(s *site) string { return fmt.Sprintf("%q", s.env.Contexts()[0]) },
-			place: func(s *site, expression string) []string {
+			value: func(s *fixture) string { return fmt.Sprintf("%q", s.env.Contexts()[0]) },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), fmt.Sprintf("%q", s.env.Contexts()[0]), expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a label": {
-			value: func(*site) string { return `"yes"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"yes"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), `"yes"`, expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"the owner": {
-			value: func(s *site) string { return fmt.Sprintf("%q", s.namespace) },
-			place: func(s *site, expression string) []string {
+			value: func(s *fixture) string { return fmt.Sprintf("%q", s.namespace) },
+			place: func(s *fixture, expression string) []string {
 				return []string{strings.Replace(s.provider("", on, on), fmt.Sprintf("owner = %q", s.namespace), "owner = "+expression, 1), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"credentials that are needed for nothing": {
-			value: func(*site) string { return `"token"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"token"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("  git = { \"https://git.invalid/\" = { token = "+expression+" } }", on, on), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a file of a bundle": {
-			value: func(*site) string { return `"later"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"later"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("", on, on), s.bundle("one", "${"+expression+"}"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"the name of a bundle": {
-			value: func(*site) string { return `"one"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"one"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("", on, on), strings.Replace(s.bundle("one", "x"), `name = "one"`, "name = "+expression, 1), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a rule": {
-			value: func(*site) string { return `"yes"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"yes"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("", on, on), s.bundle("one", "x"), strings.Replace(target("", "fleet_bundle.one.bundles"), `"yes"`, expression, 1)}
 			},
 		},
 		"the name of the target": {
-			value: func(*site) string { return `"all"` },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return `"all"` },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("", on, on), s.bundle("one", "x"), strings.Replace(target("", "fleet_bundle.one.bundles"), `name = "all"`, "name = "+expression, 1)}
 			},
 		},
 		"plan_objects": {
-			value: func(*site) string { return "false" },
-			place: func(s *site, expression string) []string {
+			value: func(*fixture) string { return "false" },
+			place: func(s *fixture, expression string) []string {
 				return []string{s.provider("", on, on), s.bundle("one", "x"), target("plan_objects = "+expression, "fleet_bundle.one.bundles")}
 			},
 		},
@@ -95,7 +95,7 @@ func TestAccUnknownUntilApply(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := newWorkspace(t), newSite(t, env)
+			w, s := newWorkspace(t), newFixture(t, env)
 			config := append(test.place(s, output), later("later", test.value(s)))
 			w.configure(t, config...)
 			w.apply(t)
@@ -116,16 +116,16 @@ func TestAccUnknownUntilApply(t *testing.T) {
 }
 
 // clusterEntry is an entry of clusters with on = "yes".
-func (s *site) clusterEntry(i int) string {
+func (s *fixture) clusterEntry(i int) string {
 	return fmt.Sprintf("{ config_path = %q, config_context = %q, labels = { on = \"yes\" } }", s.env.Kubeconfig(), s.env.Contexts()[i])
 }
 
 // clustersMap are clusters a and b.
-func (s *site) clustersMap() string {
+func (s *fixture) clustersMap() string {
 	return fmt.Sprintf("{ a = %s, b = %s }", s.clusterEntry(0), s.clusterEntry(1))
 }
 
 // providerWith is a provider with some clusters, and with b.
-func (s *site) providerWith(extra, clusters string) string {
+func (s *fixture) providerWith(extra, clusters string) string {
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n%s\n  clusters = {\n    %s\n    b = %s\n  }\n}\n", s.namespace, extra, clusters, s.clusterEntry(1))
 }

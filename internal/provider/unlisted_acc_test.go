@@ -20,7 +20,7 @@ func TestAccEmptyListsForgetNothing(t *testing.T) {
 	if env.Cluster(0).Token() == "" {
 		t.Skip("the cluster of this context is not reached by a token")
 	}
-	w, s, proxy := newWorkspace(t), newSite(t, env), faulttest.New(t, env.Cluster(0))
+	w, s, proxy := newWorkspace(t), newFixture(t, env), faulttest.New(t, env.Cluster(0))
 	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = { host = %q, token = %q, labels = { on = \"yes\" }, cluster_ca_certificate = <<-CA\n%sCA\n    }\n  }\n}\n",
 		s.namespace, proxy.Host(), env.Cluster(0).Token(), proxy.CACertificate())
 	configure := func(value string) {

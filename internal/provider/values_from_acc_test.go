@@ -18,7 +18,7 @@ import (
 // in it shows nowhere.
 func TestAccValuesFrom(t *testing.T) {
 	t.Parallel()
-	w, s := newWorkspace(t), newSite(t, testenv.Shared(t))
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	w.configure(t, s.provider("", on, on), fmt.Sprintf(`
 resource "fleet_bundle" "app" {
   name              = "app"
@@ -100,7 +100,7 @@ resource "fleet_bundle" "app" {
 }
 
 // setSecret writes the Secret "words" on cluster i.
-func (s *site) setSecret(t *testing.T, i int, word string) {
+func (s *fixture) setSecret(t *testing.T, i int, word string) {
 	t.Helper()
 	core := s.client(t, i).CoreV1()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}

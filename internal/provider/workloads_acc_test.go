@@ -85,7 +85,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: reg
 // removed.
 func TestAccRealWorkloads(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	bundle := func(replicas int, version string) string {
 		return fmt.Sprintf(`
 resource "fleet_bundle" "work" {
@@ -146,7 +146,7 @@ resource "fleet_bundle" "work" {
 // deployed by the next apply.
 func TestAccFailingContainer(t *testing.T) {
 	t.Parallel()
-	s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	if s.env.External() {
 		t.Skip("containers fail on request on simulated nodes only")
 	}
@@ -196,7 +196,7 @@ func TestAccDefinitionWithItsResource(t *testing.T) {
 	for name, files := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, w := newSite(t, testenv.Shared(t)), newWorkspace(t)
+			s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 			group := s.namespace + ".example.com"
 			var list strings.Builder
 			for file, content := range files(group) {
@@ -234,7 +234,7 @@ func lamp(group string) string {
 	return "apiVersion: " + group + "/v1\nkind: Lamp\nmetadata: {name: lamp}\nspec: {color: red}\n"
 }
 
-func (s *site) definitions(t *testing.T, i int) dynamic.ResourceInterface {
+func (s *fixture) definitions(t *testing.T, i int) dynamic.ResourceInterface {
 	t.Helper()
 	return s.dynamic(t, i).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 }

@@ -31,11 +31,11 @@ const (
 	namedSecret = "velvet-octopus-parade"
 )
 
-// secretive is a configuration with a chart whose objects contain the password, a bundle of
+// secretFixture is a configuration with a chart whose objects contain the password, a bundle of
 // plain manifests, and a target with write-only input.
-type secretive struct {
+type secretFixture struct {
 	*workspace
-	site *site
+	site *fixture
 
 	labels []string
 	word   string
@@ -49,18 +49,18 @@ type secretive struct {
 
 const valuesTemplate = "values_wo = { app = { password = var.password } }\n  values_wo_version = { app = %d }"
 
-func newSecretive(t *testing.T) *secretive {
+func newSecretFixture(t *testing.T) *secretFixture {
 	t.Helper()
-	s := &secretive{workspace: newWorkspace(t), site: newSite(t, testenv.Shared(t)), labels: []string{on}, word: "one"}
+	s := &secretFixture{workspace: newWorkspace(t), site: newFixture(t, testenv.Shared(t)), labels: []string{on}, word: "one"}
 	s.env = append(s.env, "TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(s.dir, "trace.log"))
 	s.values = fmt.Sprintf(valuesTemplate, 1)
 	s.password(firstSecret)
 	return s
 }
 
-func (s *secretive) password(value string) { s.env = append(s.env, "TF_VAR_password="+value) }
+func (s *secretFixture) password(value string) { s.env = append(s.env, "TF_VAR_password="+value) }
 
-func (s *secretive) write(t *testing.T) {
+func (s *secretFixture) write(t *testing.T) {
 	t.Helper()
 	s.configure(t, cmp.Or(s.provider, s.site.provider("", s.labels...)), fmt.Sprintf(`
 variable "password" {
@@ -81,7 +81,7 @@ resource "fleet_bundle" "app" {
 }
 
 // expectPlan saves a plan with these changes.
-func (s *secretive) expectPlan(t *testing.T, want ...string) {
+func (s *secretFixture) expectPlan(t *testing.T, want ...string) {
 	t.Helper()
 	s.write(t)
 	if diff := gocmp.Diff(want, s.plannedChanges(t)); diff != "" {
@@ -90,14 +90,14 @@ func (s *secretive) expectPlan(t *testing.T, want ...string) {
 	s.expectSecrecy(t, s.run(t, "show", "-json", "tfplan"), s.run(t, "show", "tfplan"))
 }
 
-func (s *secretive) applyPlan(t *testing.T) {
+func (s *secretFixture) applyPlan(t *testing.T) {
 	t.Helper()
 	s.expectSecrecy(t, s.run(t, "apply", "-input=false", "tfplan"))
 	s.expectSecrecy(t, s.expectEmptyPlan(t))
 }
 
 // expectPassword wants a value in the ConfigMap and in the newest release record of cluster i.
-func (s *secretive) expectPassword(t *testing.T, i int, want string) {
+func (s *secretFixture) expectPassword(t *testing.T, i int, want string) {
 	t.Helper()
 	if got := s.site.value(t, i, "app"); got != want {
 		t.Errorf("cluster %d has another password: %q, want %q", i, got, want)
@@ -124,7 +124,7 @@ func (s *secretive) expectPassword(t *testing.T, i int, want string) {
 
 // expectSecrecy wants no secret in the texts, nor in any file of the workspace: state, plan
 // and log.
-func (s *secretive) expectSecrecy(t *testing.T, texts ...string) {
+func (s *secretFixture) expectSecrecy(t *testing.T, texts ...string) {
 	t.Helper()
 	found := map[string]string{}
 	for i, text := range texts {
@@ -189,7 +189,7 @@ func unzip(t *testing.T, path string, into map[string]string) {
 //nolint:tparallel // each step goes on from the one before
 func TestAccWriteOnlyValues(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	for _, step := range []struct {
 		name     string
 		change   func(t *testing.T)
@@ -276,7 +276,7 @@ func TestAccWriteOnlyErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSecretive(t)
+			s := newSecretFixture(t)
 			s.template = row.template
 			s.write(t)
 			s.expectSecrecy(t, s.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/app", row.says))
@@ -295,7 +295,7 @@ const filesTemplate = `files_wo = { other = { "secrets/db.yaml" = "apiVersion: v
   files_wo_version = { other = %d }`
 
 // expectFile wants a value in the Secret of the write-only file.
-func (s *secretive) expectFile(t *testing.T, want string) {
+func (s *secretFixture) expectFile(t *testing.T, want string) {
 	t.Helper()
 	secret, err := s.site.client(t, 0).CoreV1().Secrets(s.site.namespace).Get(t.Context(), "db", metav1.GetOptions{})
 	if err != nil {
@@ -309,7 +309,7 @@ func (s *secretive) expectFile(t *testing.T, want string) {
 // A write-only manifest is deployed beside those of its bundle, and goes with its entry.
 func TestAccWriteOnlyFiles(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	s.values, s.files, s.extra = "", fmt.Sprintf(filesTemplate, 1), "diff = \"rendered\""
 	s.expectPlan(t, "+ a/app", "+ a/other")
 	s.applyPlan(t)
@@ -350,7 +350,7 @@ func TestAccWriteOnlyFiles(t *testing.T) {
 // begins, and does not quote the input.
 func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	for _, row := range []struct{ name, values, says string }{
 		{"a bundle that the target lacks", `values_wo = { ap = { a = var.password } }`, `Bundle ap: values_wo: the target has no such bundle; the bundles are app, other`},
 		{"no version", `values_wo = { app = { a = var.password } }`, "values_wo_version has no entry for the bundle"},
@@ -380,13 +380,13 @@ func TestAccWriteOnlyInputIsChecked(t *testing.T) {
 // leaves it.
 func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	s.values = ""
 	s.write(t)
 	s.apply(t)
 	s.expectPassword(t, 0, "unset")
 
-	taker := newSecretive(t)
+	taker := newSecretFixture(t)
 	taker.site, taker.extra = s.site, "take_ownership = true"
 	taker.provider = strings.Replace(s.site.provider("", on), fmt.Sprintf("owner = %q", s.site.namespace), `owner = "taker"`, 1)
 	taker.expectPlan(t, "+ a/app", "+ a/other")
@@ -406,7 +406,7 @@ func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := newSecretive(t)
+	other := newSecretFixture(t)
 	other.site, other.extra, other.provider = s.site, taker.extra, taker.provider
 	other.workspace.write(t, "terraform.tfstate", string(state))
 	other.write(t)
@@ -423,8 +423,8 @@ func TestAccWriteOnlyValuesElsewhere(t *testing.T) {
 // An identity without the right to write plans, and another one applies its plan.
 func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 	t.Parallel()
-	g, s := newGate(t, 1), newSecretive(t)
-	s.site, s.provider = g.site, g.provider("", on)
+	g, s := newGate(t, 1), newSecretFixture(t)
+	s.site, s.provider = g.fixture, g.provider("", on)
 	for i, step := range []struct {
 		password string
 		want     []string
@@ -452,7 +452,7 @@ func TestAccWriteOnlyValuesPlannedByAReader(t *testing.T) {
 // A refusal that quotes a write-only value is masked too, and the next apply goes on.
 func TestAccWriteOnlyValuesOfARefusedObject(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	s.site.forbidPods(t, 0)
 	s.password(namedSecret)
 	s.template = `---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {{ .Values.password }}\nspec:\n  containers: [{name: c, image: registry.k8s.io/pause:3.10}]\n`
@@ -478,7 +478,7 @@ func TestAccUnknownWriteOnlyValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSecretive(t)
+			s := newSecretFixture(t)
 			s.values = "values_wo = " + row.values + "\n  values_wo_version = { app = 1 }"
 			s.provider = s.site.provider("", on) + "resource \"terraform_data\" \"secret\" {\n  input = " + row.input + "\n}\n"
 			s.expectPlan(t, "+ a/app", "+ a/other")
@@ -493,7 +493,7 @@ func TestAccUnknownWriteOnlyValues(t *testing.T) {
 // Write-only values win over those of the cluster, and a change of either is seen.
 func TestAccWriteOnlyValuesOverValuesFrom(t *testing.T) {
 	t.Parallel()
-	s := newSecretive(t)
+	s := newSecretFixture(t)
 	s.site.setSecret(t, 0, "from the cluster")
 	write := func(values string) {
 		s.configure(t, s.site.provider("", on), fmt.Sprintf(`

@@ -60,9 +60,9 @@ func (a Action) Doing() string {
 // Writes reports whether the action makes a revision.
 func (a Action) Writes() bool { return a != Keep && a != Adopt }
 
-// Rewriting returns the action that also writes the objects of a release again, if there is a
+// WithRewrite returns the action that also writes the objects of a release again, if there is a
 // reason to: where no revision would be made, it is an upgrade.
-func (a Action) Rewriting(reason bool) Action {
+func (a Action) WithRewrite(reason bool) Action {
 	if reason && !a.Writes() {
 		return Upgrade
 	}
@@ -77,8 +77,8 @@ type Facts struct {
 	// SameDigest and SameRelease report that what state has is what is wanted: the content,
 	// which write-only versions are part of, and the name and the namespace of the release.
 	SameDigest, SameRelease bool
-	// Settled reports that the last operation came to its end.
-	Settled bool
+	// Completed reports that the last operation came to its end.
+	Completed bool
 	// OtherRecord reports that the release record is not the one that the target wrote.
 	OtherRecord bool
 	// Drifted reports objects that are not as they were deployed and are to be corrected.
@@ -95,7 +95,7 @@ type Facts struct {
 // NeedsWrite reports whether an apply has to look at the release. Decide then finds out whether
 // that takes a revision. What needs no write is as wanted, and nothing is asked about it.
 func (f Facts) NeedsWrite() bool {
-	isWanted := f.Known && f.SameDigest && f.SameRelease && f.Settled
+	isWanted := f.Known && f.SameDigest && f.SameRelease && f.Completed
 	return !isWanted || f.Drifted || f.Unpinned || f.Leftovers || f.Forced
 }
 
@@ -108,7 +108,7 @@ func (f Facts) rewrites() bool { return f.Drifted || f.Known && f.OtherRecord }
 // one with its adoption key, is touched only with takeOwnership; else the error is a
 // *ForeignError.
 func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
-	if !IsThere(observed) {
+	if !Exists(observed) {
 		return Install, nil
 	}
 	ownership := wanted.Ownership(*observed)
@@ -126,16 +126,16 @@ func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (A
 		return Upgrade, nil
 	}
 	if ownership != Self || observed.Mark.Instance != wanted.Instance {
-		return Adopt.Rewriting(facts.rewrites()), nil
+		return Adopt.WithRewrite(facts.rewrites()), nil
 	}
-	return Keep.Rewriting(facts.rewrites()), nil
+	return Keep.WithRewrite(facts.rewrites()), nil
 }
 
 // foreign is the error for a release that belongs to somebody else.
 func foreign(observed Observed, ownership Ownership) error {
 	return &ForeignError{
 		Release: observed.Release, Namespace: observed.Namespace, Revision: observed.Revision,
-		Ownership: ownership, Holder: observed.Mark.Holder(),
+		Ownership: ownership, Owner: observed.Mark.OwnerText(),
 	}
 }
 

@@ -222,9 +222,9 @@ func TestFacts(t *testing.T) {
 		"another digest, killed":      {change: func(f *release.Facts) { f.SameDigest = false }, needs: true},
 		"another write-only version":  {change: func(f *release.Facts) { f.SameDigest = false }, observed: func(o *release.Observed) { o.Mark.Digest = "former" }, needs: true, action: release.Upgrade},
 		"another release":             {change: func(f *release.Facts) { f.SameRelease = false }, needs: true},
-		"failed before":               {change: func(f *release.Facts) { f.Settled = false }, observed: func(o *release.Observed) { o.Status = release.StatusFailed }, needs: true, action: release.Upgrade},
-		"failed before, succeeded":    {change: func(f *release.Facts) { f.Settled = false }, needs: true},
-		"cut short before":            {change: func(f *release.Facts) { f.Settled = false }, observed: func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }, needs: true, action: release.Recover},
+		"failed before":               {change: func(f *release.Facts) { f.Completed = false }, observed: func(o *release.Observed) { o.Status = release.StatusFailed }, needs: true, action: release.Upgrade},
+		"failed before, succeeded":    {change: func(f *release.Facts) { f.Completed = false }, needs: true},
+		"cut short before":            {change: func(f *release.Facts) { f.Completed = false }, observed: func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }, needs: true, action: release.Recover},
 		"drift":                       {change: func(f *release.Facts) { f.Drifted = true }, needs: true, action: release.Upgrade},
 		"drift, to be adopted":        {change: func(f *release.Facts) { f.Drifted = true }, observed: func(o *release.Observed) { o.Mark.Instance = "imported" }, needs: true, action: release.Upgrade},
 		"drift, cut short":            {change: func(f *release.Facts) { f.Drifted = true }, observed: func(o *release.Observed) { o.Status = release.StatusPendingUpgrade }, needs: true, action: release.Recover},
@@ -241,7 +241,7 @@ func TestFacts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			facts := release.Facts{Known: true, SameDigest: true, SameRelease: true, Settled: true}
+			facts := release.Facts{Known: true, SameDigest: true, SameRelease: true, Completed: true}
 			if test.change != nil {
 				test.change(&facts)
 			}
@@ -276,10 +276,10 @@ func TestActionWrites(t *testing.T) {
 		if got := action.Writes(); got != test.writes {
 			t.Errorf("%v writes: %t, want %t", action, got, test.writes)
 		}
-		if got := action.Rewriting(true); got != test.rewriting {
+		if got := action.WithRewrite(true); got != test.rewriting {
 			t.Errorf("%v with a reason to write is %v, want %v", action, got, test.rewriting)
 		}
-		if got := action.Rewriting(false); got != action {
+		if got := action.WithRewrite(false); got != action {
 			t.Errorf("%v without a reason to write is %v", action, got)
 		}
 	}

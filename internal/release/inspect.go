@@ -36,14 +36,14 @@ func (r Rules) IsZero() bool {
 
 // Equal says whether the same counts.
 func (r Rules) Equal(other Rules) bool {
-	return r.ReportOnly == other.ReportOnly && same(r.Ignore, other.Ignore) && r.ComparesAs(other)
+	return r.ReportOnly == other.ReportOnly && equalJSON(r.Ignore, other.Ignore) && r.ComparesAs(other)
 }
 
 // ComparesAs says whether objects are compared in the same way.
-func (r Rules) ComparesAs(other Rules) bool { return same(r.ComparePatches, other.ComparePatches) }
+func (r Rules) ComparesAs(other Rules) bool { return equalJSON(r.ComparePatches, other.ComparePatches) }
 
-// same compares what is written as JSON, where a list that is empty and none are one.
-func same[T any](a, b []T) bool {
+// equalJSON compares what is written as JSON, where a list that is empty and none are one.
+func equalJSON[T any](a, b []T) bool {
 	left, err := json.Marshal(a)
 	if err != nil {
 		return false
@@ -78,7 +78,7 @@ type Finding struct {
 	// Missing are the names of objects that do not exist.
 	Missing []string
 	// NotOwned are objects that another release owns.
-	NotOwned []Holding
+	NotOwned []OwnedObject
 	// Modified are objects that differ from the manifest.
 	Modified []Modification
 	// NotReady are objects that are as they were deployed, and not ready.
@@ -96,10 +96,10 @@ type Finding struct {
 // no matter to that.
 func (f Finding) Settled() bool { return len(f.Missing)+len(f.NotReady) == 0 && f.Err == nil }
 
-// Holding is an object and its owner.
-type Holding struct {
+// OwnedObject is an object and its owner.
+type OwnedObject struct {
 	Object string // such as "Deployment web/nginx"
-	Holder string // a release, as namespace/name
+	Owner  string // a release, as namespace/name
 }
 
 // Modification is an object that is not as it was deployed.

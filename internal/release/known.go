@@ -22,8 +22,8 @@ type Known struct {
 	// TargetNamespace is the one namespace that all objects of the release are in, "" for
 	// a release that is not restricted.
 	TargetNamespace string
-	// Terms hold for the removal of the release.
-	Terms Terms
+	// UninstallPolicy hold for the removal of the release.
+	UninstallPolicy UninstallPolicy
 }
 
 // Trusts reports whether a record with this content is the one that state knows. It is

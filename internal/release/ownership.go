@@ -68,8 +68,8 @@ func (o Ownership) IsByTarget() bool { return o != Unmarked && o != OtherTool }
 // mayAdopt reports whether the release may be written without take_ownership.
 func (o Ownership) mayAdopt() bool { return o == Self || o == SameKey }
 
-// Holder names who made a mark, "" for the zero mark.
-func (m Mark) Holder() string {
+// OwnerText names who made a mark, "" for the zero mark.
+func (m Mark) OwnerText() string {
 	if m.Owner == "" {
 		return ""
 	}
@@ -90,8 +90,8 @@ type ForeignError struct {
 	Namespace string
 	Revision  int
 	Ownership Ownership
-	// Holder is the target that has it, "" when the record does not say.
-	Holder string
+	// Owner is the target that has it, "" when the record does not say.
+	Owner string
 	// Maker is who made the newest revision, if it is known.
 	Maker Maker
 }
@@ -104,7 +104,7 @@ func (e *ForeignError) Error() string {
 	}
 	switch e.Ownership {
 	case SameName:
-		return fmt.Sprintf("%s belongs to another %s, which is not in this state", at, e.Holder)
+		return fmt.Sprintf("%s belongs to another %s, which is not in this state", at, e.Owner)
 	case OtherTool:
 		return fmt.Sprintf("revision %d of %s was created by %s, after the last revision of this provider", e.Revision, at, by)
 	case Unmarked:
@@ -114,5 +114,5 @@ func (e *ForeignError) Error() string {
 		return fmt.Sprintf("%s does not belong to this provider (its record has none of its labels)", at)
 	case OtherOwner, OtherTarget, SameKey, Self:
 	}
-	return fmt.Sprintf("%s belongs to %s", at, e.Holder)
+	return fmt.Sprintf("%s belongs to %s", at, e.Owner)
 }

@@ -9,14 +9,14 @@ type Wanted struct {
 	Objects                    []diff.Object
 }
 
-// Occupied is an object that is there already and that Helm does not count as part
+// ExistingObject is an object that is there already and that Helm does not count as part
 // of the release that wants it.
-type Occupied struct {
+type ExistingObject struct {
 	Wanted Wanted
 	Object diff.Object
-	// Holder is who has it: "release x in namespace y", "Fleet's agent" or "no
+	// Owner is who has it: "release x in namespace y", "Fleet's agent" or "no
 	// release".
-	Holder string
+	Owner string
 	// Release is the release that has it, as Key, "" for none.
 	Release string
 }

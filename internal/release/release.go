@@ -38,8 +38,8 @@ type Observed struct {
 	Mark Mark
 }
 
-// IsThere distinguishes a release from none, and from the history that an uninstall can leave.
-func IsThere(observed *Observed) bool {
+// Exists distinguishes a release from none, and from the history that an uninstall can leave.
+func Exists(observed *Observed) bool {
 	return observed != nil && observed.Status != StatusUninstalled
 }
 
@@ -59,8 +59,8 @@ type Mark struct {
 	Bundle      string
 	// Digest is that of the deployment.
 	Digest string
-	// Terms say how the release is handled when it goes.
-	Terms Terms
+	// UninstallPolicy say how the release is handled when it goes.
+	UninstallPolicy UninstallPolicy
 	// Revision is the revision this mark was written for. Helm copies labels
 	// to revisions made by others, so a mark counts only for its own revision.
 	Revision int

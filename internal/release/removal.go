@@ -6,9 +6,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Terms say how a release is handled when it goes. They travel with its mark: by
+// UninstallPolicy say how a release is handled when it goes. They travel with its mark: by
 // then the bundle that asked for them can be gone.
-type Terms struct {
+type UninstallPolicy struct {
 	// KeepResources leaves the objects where they are; only the record goes.
 	KeepResources bool
 	// DeleteNamespace deletes the namespace with the last release in it.
@@ -24,9 +24,9 @@ type Terms struct {
 	OwnValues bool
 }
 
-// TermsOf reads them from the options of a deployment.
-func TermsOf(d target.Deployment) Terms {
-	return Terms{
+// UninstallPolicyOf reads them from the options of a deployment.
+func UninstallPolicyOf(d target.Deployment) UninstallPolicy {
+	return UninstallPolicy{
 		KeepResources:   d.Options.KeepResources,
 		DeleteNamespace: d.Options.DeleteNamespace && !d.Options.KeepResources,
 		NamespaceKeys:   len(d.Options.NamespaceLabels)+len(d.Options.NamespaceAnnotations) > 0,
@@ -41,8 +41,8 @@ type Removal struct {
 	// remove what another tool has changed. They decide again before another attempt.
 	Mark          Mark
 	TakeOwnership bool
-	// Spare are the keys of objects that stay because another release owns them.
-	Spare map[string]bool
+	// KeepObjects are the keys of objects that stay because another release owns them.
+	KeepObjects map[string]bool
 	// Timeout is for objects and hooks together.
 	Timeout time.Duration
 	// NamespaceUsedBy are other releases that are to be deployed to its namespace, which

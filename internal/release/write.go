@@ -26,8 +26,8 @@ type Write struct {
 	// Taken are objects, by diff.Object.Key, that are taken over from releases of the same target,
 	// by Key, and Spare those that another bundle of the target takes over: they are not
 	// deleted although the release no longer has them.
-	Taken map[string][]string
-	Spare map[string]string
+	Taken       map[string][]string
+	KeepObjects map[string]string
 	// Description is in the history of the release.
 	Description string
 	// Known is what state says of the release at this namespace and name, nil if it does
@@ -37,19 +37,19 @@ type Write struct {
 	// NamespaceUsedBy are other releases that are to be deployed to the namespace. It stays
 	// for them if an install is taken back.
 	NamespaceUsedBy []string
-	// Turn is the operation's, nil if nobody counts.
-	Turn Turn
+	// Token is the operation's, nil if nobody counts.
+	Token Token
 }
 
 // MovesObjects reports whether objects are taken over from other releases of the target.
 func (w Write) MovesObjects() bool { return len(w.Former)+len(w.Taken) > 0 }
 
-// Turn is the place of an operation among those that run at once.
-type Turn interface {
-	// Rest makes room for others when everything is written and nothing is left but to
+// Token is the place of an operation among those that run at once.
+type Token interface {
+	// Yield makes room for others when everything is written and nothing is left but to
 	// wait until objects are ready. It says whether the operation goes on beside those
 	// that run.
-	Rest() bool
+	Yield() bool
 	// Pause gives the place up, and Resume takes one again, also after a rest.
 	Pause()
 	Resume(ctx context.Context) error
@@ -109,7 +109,7 @@ func (s Snapshot) Owned(by Mark, as Ownership) []Observed {
 func (s Snapshot) matching(isWanted func(Observed) bool) []Observed {
 	var found []Observed
 	for _, observed := range s.Releases {
-		if IsThere(&observed) && isWanted(observed) {
+		if Exists(&observed) && isWanted(observed) {
 			found = append(found, observed)
 		}
 	}

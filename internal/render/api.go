@@ -16,10 +16,10 @@ import (
 type Charts struct {
 	Sandbox Sandbox
 
-	loader    Loader
-	mentioned sync.Map // chartKey -> mentions
-	planned   memo[planned]
-	applied   memo[Files]
+	loader   Loader
+	features sync.Map // chartKey -> mentions
+	planned  memo[planned]
+	applied  memo[Files]
 }
 
 // Render renders a deployment without a cluster, with the capabilities that it has, or

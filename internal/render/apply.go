@@ -34,7 +34,7 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 		return Chart{}, err
 	}
 	if size := files.size(); size > manifest.MaxSize {
-		return Chart{}, &ManyObjectsError{Bundle: d.Bundle.Name, Size: size}
+		return Chart{}, &TooManyObjectsError{Bundle: d.Bundle.Name, Size: size}
 	}
 	var made Chart
 	switch {

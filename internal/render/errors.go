@@ -103,13 +103,13 @@ type TooLargeError struct {
 	Largest []NamedSize
 }
 
-// ManyObjectsError says that the objects of a release are too large to be read again.
-type ManyObjectsError struct {
+// TooManyObjectsError says that the objects of a release are too large to be read again.
+type TooManyObjectsError struct {
 	Bundle string
 	Size   int // of the manifest in bytes
 }
 
-func (e *ManyObjectsError) Error() string {
+func (e *TooManyObjectsError) Error() string {
 	return fmt.Sprintf("bundle %s: its objects have %d MiB, and the limit for a release is %d MiB; split the bundle", e.Bundle, e.Size>>20, manifest.MaxSize>>20)
 }
 
@@ -129,14 +129,14 @@ func (e *TooLargeError) Error() string {
 		e.Bundle, e.Size>>10, MaxStored>>10, strings.Join(files, ", "))
 }
 
-// TwiceError says that a bundle has one object twice.
-type TwiceError struct {
+// DuplicateObjectError says that a bundle has one object twice.
+type DuplicateObjectError struct {
 	Object string // diff.Object.Key
 	// Places are files, or templates of a chart.
 	Places [2]string
 }
 
-func (e *TwiceError) Error() string {
+func (e *DuplicateObjectError) Error() string {
 	if e.Places[0] == e.Places[1] {
 		return fmt.Sprintf("%s is defined twice in %s; remove one of them", e.Object, e.Places[0])
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// mostRemembered bounds in bytes what one memo remembers.
-const mostRemembered = 64 << 20
+// maxRemembered bounds in bytes what one memo remembers.
+const maxRemembered = 64 << 20
 
 // memo remembers what deployments were rendered to, so that clusters of equal input are
 // rendered once. The zero value is empty. What it returns is shared and must not be changed.
@@ -63,7 +63,7 @@ func (m *memo[V]) remember(key string, made V) {
 	size := len(key) + made.size()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.used+size > mostRemembered {
+	if m.used+size > maxRemembered {
 		return
 	}
 	m.used += size

@@ -29,12 +29,12 @@ func Failures(name string, outcome deploy.Outcome) []Message {
 	return messages
 }
 
-// leftovers are lines of a report by what removals left behind.
-type leftovers struct {
+// removalLeftovers are lines of a report by what removals left behind.
+type removalLeftovers struct {
 	kept, inNamespace, notOwned, untrusted, leftToOthers []string
 }
 
-func (l *leftovers) add(notice deploy.Notice) {
+func (l *removalLeftovers) add(notice deploy.Notice) {
 	key := target.Key(notice.Cluster, notice.Bundle)
 	add := func(to *[]string, what ...string) {
 		if len(what) > 0 {
@@ -54,7 +54,7 @@ func (l *leftovers) add(notice deploy.Notice) {
 
 // Notices reports what removals left behind, one warning for each reason.
 func Notices(name string, notices []deploy.Notice) []Message {
-	var found leftovers
+	var found removalLeftovers
 	for _, notice := range notices {
 		found.add(notice)
 	}

@@ -13,16 +13,18 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// Outside is a dependency on a bundle that is not among the steps on its cluster. A
+// ExternalDependency is a dependency on a bundle that is not among the steps on its cluster. A
 // release of the same owner can be it.
-type Outside struct {
+type ExternalDependency struct {
 	Bundle string
 	// AcceptedStates are those in which it lets its dependants begin.
 	AcceptedStates []string
 }
 
 // Accepts says whether a dependant can begin.
-func (o Outside) Accepts(state string) bool { return slices.Contains(o.AcceptedStates, state) }
+func (o ExternalDependency) Accepts(state string) bool {
+	return slices.Contains(o.AcceptedStates, state)
+}
 
 // need is one entry of dependsOn on one cluster. All of its steps count.
 type need struct {
@@ -33,7 +35,7 @@ type need struct {
 // dependencies is what the steps wait for, each list by step.
 type dependencies struct {
 	needs      [][]need
-	outside    [][]Outside
+	external   [][]ExternalDependency
 	dependants [][]int
 	// faults are the steps whose dependencies can never be met.
 	faults map[int]error
@@ -43,7 +45,7 @@ type dependencies struct {
 // internal/cmd/agent/deployer/deployer.go).
 func resolve(steps []Step) dependencies {
 	found := dependencies{
-		needs: make([][]need, len(steps)), outside: make([][]Outside, len(steps)), dependants: make([][]int, len(steps)),
+		needs: make([][]need, len(steps)), external: make([][]ExternalDependency, len(steps)), dependants: make([][]int, len(steps)),
 		faults: map[int]error{},
 	}
 	onCluster := map[string][]int{}
@@ -68,7 +70,7 @@ func resolve(steps []Step) dependencies {
 			case len(met) > 0:
 				found.needs[i] = append(found.needs[i], need{steps: met, accepted: accepted})
 			case entry.Selector == nil:
-				found.outside[i] = append(found.outside[i], Outside{Bundle: entry.Name, AcceptedStates: accepted})
+				found.external[i] = append(found.external[i], ExternalDependency{Bundle: entry.Name, AcceptedStates: accepted})
 			case step.Change:
 				found.faults[i] = &UnmetSelectorError{Bundle: entry.Name, Selector: selectorText(compiled[entry.Selector])}
 			}
@@ -194,11 +196,11 @@ func (d *dependencies) names(steps []Step) map[string][]string {
 	return names
 }
 
-// BeforeRemoval says for each bundle to be removed which others of them have to go
+// RemovalDependencies says for each bundle to be removed which others of them have to go
 // first: those that depend on it. needs are the bundles that each bundle depends on;
 // it can be put together from several applies, and where it goes in a circle, it is
 // cut open.
-func BeforeRemoval(bundles []string, needs map[string][]string) map[string][]string {
+func RemovalDependencies(bundles []string, needs map[string][]string) map[string][]string {
 	leaving := map[string]bool{}
 	for _, bundle := range bundles {
 		leaving[bundle] = true
@@ -262,14 +264,14 @@ func (e *UnmetSelectorError) Error() string {
 // MissingDependencyError says that a cluster does not get what a bundle depends on.
 type MissingDependencyError struct {
 	Bundle string
-	// Meant is the bundle that was probably meant, "" if none comes close.
-	Meant string
+	// Suggestion is the bundle that was probably meant, "" if none comes close.
+	Suggestion string
 }
 
 func (e *MissingDependencyError) Error() string {
 	text := fmt.Sprintf("it depends on bundle %s: this target does not deploy it to the cluster, and no release of the same owner exists there", e.Bundle)
-	if e.Meant != "" {
-		text += fmt.Sprintf("; did you mean %s?", e.Meant)
+	if e.Suggestion != "" {
+		text += fmt.Sprintf("; did you mean %s?", e.Suggestion)
 	}
 	return text
 }

@@ -37,14 +37,14 @@ func NewOrder(steps []Step) *Order {
 	o.gather()
 	for i, step := range steps {
 		if step.Change {
-			o.bar(i)
+			o.block(i)
 		}
 	}
 	for i, step := range steps {
 		if !step.Change && step.State == notReady && o.at.isNeededReady(i) {
 			o.at.phases[i] = waiting
 		}
-		o.touch(i)
+		o.enqueue(i)
 	}
 	return o
 }
@@ -69,8 +69,8 @@ func (o *Order) gather() {
 	}
 }
 
-// bar holds a step that must not begin whatever happens.
-func (o *Order) bar(i int) {
+// block holds a step that must not begin whatever happens.
+func (o *Order) block(i int) {
 	step := o.at.steps[i]
 	switch {
 	case o.at.faults[i] != nil:
@@ -79,13 +79,13 @@ func (o *Order) bar(i int) {
 		o.at.hold(i, step.Held)
 	case step.Deployment.Paused:
 		o.at.hold(i, &HeldError{Reason: "the bundle or the cluster is paused"})
-	case o.rollouts[i] != nil && o.rollouts[i].leavesOut(step):
+	case o.rollouts[i] != nil && o.rollouts[i].excludes(step):
 		o.at.hold(i, &HeldError{Reason: "the cluster is in no partition of the bundle's rollout strategy"})
 	}
 }
 
-// touch has Next look at a step again.
-func (o *Order) touch(i int) {
+// enqueue has Next look at a step again.
+func (o *Order) enqueue(i int) {
 	if o.rollouts[i] == nil {
 		o.steady = append(o.steady, i)
 		return
@@ -95,9 +95,9 @@ func (o *Order) touch(i int) {
 	}
 }
 
-func (o *Order) touchDependants(i int) {
+func (o *Order) enqueueDependants(i int) {
 	for _, j := range o.at.dependants[i] {
-		o.touch(j)
+		o.enqueue(j)
 	}
 }
 
@@ -109,7 +109,7 @@ func (o *Order) Next() (begin, held []int) {
 		if len(o.steady) > 0 {
 			i := o.steady[0]
 			o.steady = o.steady[1:]
-			begin, held = o.consider(i, begin, held)
+			begin, held = o.startWithoutRollout(i, begin, held)
 			continue
 		}
 		r := o.rolling[0]
@@ -117,14 +117,14 @@ func (o *Order) Next() (begin, held []int) {
 		more, stopped := r.advance(o.at)
 		begin, held = append(begin, more...), append(held, stopped...)
 		for _, i := range stopped {
-			o.touchDependants(i)
+			o.enqueueDependants(i)
 		}
 	}
 	return begin, held
 }
 
-// consider begins a step that no rollout concerns.
-func (o *Order) consider(i int, begin, held []int) (nowBegin, nowHeld []int) {
+// startWithoutRollout begins a step that no rollout concerns.
+func (o *Order) startWithoutRollout(i int, begin, held []int) (nowBegin, nowHeld []int) {
 	if o.at.phases[i] != waiting {
 		return begin, held
 	}
@@ -132,7 +132,7 @@ func (o *Order) consider(i int, begin, held []int) (nowBegin, nowHeld []int) {
 	switch {
 	case err != nil:
 		o.at.hold(i, err)
-		o.touchDependants(i)
+		o.enqueueDependants(i)
 		return begin, append(held, i)
 	case wait:
 		return begin, held
@@ -141,12 +141,12 @@ func (o *Order) consider(i int, begin, held []int) (nowBegin, nowHeld []int) {
 	return append(begin, i), held
 }
 
-// Settle says that a step came to an end, and how it is doing: as the cluster says,
+// Finish says that a step came to an end, and how it is doing: as the cluster says,
 // or ErrApplied or WaitApplied when it failed.
-func (o *Order) Settle(i int, state string) {
-	o.at.settle(i, state)
-	o.touch(i)
-	o.touchDependants(i)
+func (o *Order) Finish(i int, state string) {
+	o.at.finish(i, state)
+	o.enqueue(i)
+	o.enqueueDependants(i)
 }
 
 // Awaited says whether anything waits for step i to get ready.
@@ -164,8 +164,8 @@ func (o *Order) Held(i int) error { return o.at.held[i] }
 // *UnmetSelectorError or a *StrategyError.
 func (o *Order) Faults() map[int]error { return o.at.faults }
 
-// Outside is what step i depends on and is not among the steps on its cluster.
-func (o *Order) Outside(i int) []Outside { return o.at.outside[i] }
+// ExternalDependencies is what step i depends on and is not among the steps on its cluster.
+func (o *Order) ExternalDependencies(i int) []ExternalDependency { return o.at.external[i] }
 
 // Needs says for each bundle which other bundles it is deployed after.
 func (o *Order) Needs() map[string][]string { return o.at.names(o.at.steps) }

@@ -71,7 +71,7 @@ func carryOut(order *rollout.Order, all []rollout.Step, ends map[string]string) 
 			if state == "" {
 				state = "Ready"
 			}
-			order.Settle(i, state)
+			order.Finish(i, state)
 		}
 	}
 	for i, step := range all {
@@ -227,9 +227,9 @@ func TestFaultsHaveTypes(t *testing.T) {
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	all := steps(t, map[string]string{"a": "dependsOn: [{name: b}, {name: far}, {name: near, acceptedStates: [NotReady]}]\n", "b": ""}, []string{"c"}, nil)
-	want := []rollout.Outside{{Bundle: "far", AcceptedStates: []string{"Ready"}}, {Bundle: "near", AcceptedStates: []string{"NotReady"}}}
+	want := []rollout.ExternalDependency{{Bundle: "far", AcceptedStates: []string{"Ready"}}, {Bundle: "near", AcceptedStates: []string{"NotReady"}}}
 	order := rollout.NewOrder(all)
-	if diff := cmp.Diff(want, order.Outside(0)); diff != "" {
+	if diff := cmp.Diff(want, order.ExternalDependencies(0)); diff != "" {
 		t.Errorf("outside (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string][]string{"a": {"b"}}, order.Needs()); diff != "" {
@@ -256,7 +256,7 @@ func TestBeforeRemoval(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, rollout.BeforeRemoval(test.bundles, test.needs), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, rollout.RemovalDependencies(test.bundles, test.needs), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("BeforeRemoval (-want +got):\n%s", diff)
 			}
 		})

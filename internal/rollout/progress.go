@@ -19,8 +19,8 @@ const (
 type phase int
 
 const (
-	// settled steps have nothing left to do.
-	settled phase = iota
+	// finished steps have nothing left to do.
+	finished phase = iota
 	waiting
 	running
 )
@@ -52,16 +52,16 @@ func newProgress(steps []Step) *progress {
 	return p
 }
 
-// settle ends a step in a state.
-func (p *progress) settle(i int, state string) {
-	p.phases[i], p.states[i] = settled, state
+// finish ends a step in a state.
+func (p *progress) finish(i int, state string) {
+	p.phases[i], p.states[i] = finished, state
 	if state == ready || state == notReady {
 		p.outdated[i] = false
 	}
 }
 
 func (p *progress) hold(i int, err error) {
-	p.phases[i], p.held[i] = settled, err
+	p.phases[i], p.held[i] = finished, err
 }
 
 // isNeededReady says whether a change waits for step i to get ready.
@@ -77,7 +77,7 @@ func (p *progress) isNeededReady(i int) bool {
 func (p *progress) unmet(i int) (wait bool, err error) {
 	for _, need := range p.needs[i] {
 		for _, j := range need.steps {
-			if p.phases[j] != settled {
+			if p.phases[j] != finished {
 				wait = true
 				continue
 			}

@@ -121,8 +121,8 @@ func limit(total int, fallback string, counts ...*fleetyaml.Count) (int, error) 
 	return given.Of(total)
 }
 
-// leavesOut says whether a step is in no partition. It is never begun then.
-func (r *rollout) leavesOut(step Step) bool {
+// excludes says whether a step is in no partition. It is never begun then.
+func (r *rollout) excludes(step Step) bool {
 	return len(step.Deployment.Bundle.Definition.RolloutStrategy.Partitions) > 0 && len(step.Deployment.Partitions) == 0
 }
 

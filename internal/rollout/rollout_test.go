@@ -210,10 +210,10 @@ func TestRolloutAndDependencies(t *testing.T) {
 	t.Parallel()
 	const abc = "rolloutStrategy: {partitions: [{clusterName: a}, {clusterSelector: {}}]}\n"
 	made := steps(t, map[string]string{"crds": "", "web": "dependsOn: [{name: crds}]\n" + abc}, []string{"a", "b"}, nil)
-	outlook := rollout.Foresee(rollout.NewOrder(made))
+	forecast := rollout.Simulate(rollout.NewOrder(made))
 	want := "1. crds on a, b\n2. web on a (partition 1)\n3. web on b (partition 2)"
-	if diff := cmp.Diff(want, outlook.Text); diff != "" || len(outlook.Held) > 0 {
-		t.Errorf("stages (-want +got):\n%s, held %v", diff, outlook.Held)
+	if diff := cmp.Diff(want, forecast.Text); diff != "" || len(forecast.Held) > 0 {
+		t.Errorf("stages (-want +got):\n%s, held %v", diff, forecast.Held)
 	}
 	// On a, p waits for q; on b, q waits for r; on c, r waits for p. No cluster has a
 	// circle, but each rollout begins where its bundle waits.
@@ -230,7 +230,7 @@ func TestRolloutAndDependencies(t *testing.T) {
 		}
 	}
 	order := rollout.NewOrder(circle)
-	rollout.Foresee(order)
+	rollout.Simulate(order)
 	if len(order.Faults()) != len(circle) {
 		t.Errorf("faults = %v, want one for each step", order.Faults())
 	}
@@ -240,13 +240,13 @@ func TestForesee(t *testing.T) {
 	t.Parallel()
 	bundles := map[string]string{"crds": "", "web": "dependsOn: [{name: crds}]\n", "late": "paused: true\n"}
 	made := steps(t, bundles, []string{"c1", "c2", "c3", "c4", "c5", "c6", "c7"}, map[string]func(*rollout.Step){"c1": kept("Ready")})
-	outlook := rollout.Foresee(rollout.NewOrder(made))
+	forecast := rollout.Simulate(rollout.NewOrder(made))
 	want := "1. crds on 6 clusters, c2 to c7\n2. web on 6 clusters, c2 to c7\nHeld: late on 6 clusters, c2 to c7"
-	if diff := cmp.Diff(want, outlook.Text); diff != "" {
+	if diff := cmp.Diff(want, forecast.Text); diff != "" {
 		t.Errorf("stages (-want +got):\n%s", diff)
 	}
-	if len(outlook.Held) != 6 {
-		t.Errorf("%d are held, want 6", len(outlook.Held))
+	if len(forecast.Held) != 6 {
+		t.Errorf("%d are held, want 6", len(forecast.Held))
 	}
 }
 
@@ -257,7 +257,7 @@ func TestForeseeTellsOfManyStagesOnlySome(t *testing.T) {
 		names[i] = fmt.Sprintf("c%02d", i)
 	}
 	made := steps(t, map[string]string{"w": "rolloutStrategy: {maxUnavailable: 1}\n"}, names, map[string]func(*rollout.Step){"*": at("Ready")})
-	lines := strings.Split(rollout.Foresee(rollout.NewOrder(made)).Text, "\n")
+	lines := strings.Split(rollout.Simulate(rollout.NewOrder(made)).Text, "\n")
 	want := []string{"28. w on c27", "29 to 39: the same, one after the other", "40. w on c39"}
 	if diff := cmp.Diff(want, lines[27:]); diff != "" {
 		t.Errorf("last lines (-want +got):\n%s", diff)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Outlook is what an order comes to when every step succeeds.
-type Outlook struct {
+// Forecast is what an order comes to when every step succeeds.
+type Forecast struct {
 	// Held is why steps that are not as wanted are not begun.
 	Held map[int]error
 	// Text says in words what is begun after what.
@@ -20,9 +20,9 @@ type Outlook struct {
 // one order of clusters, and dependencies another.
 var errStuck = errors.New("its rollout strategy and its dependencies wait for each other; use the same order of clusters in the rollout strategies of these bundles")
 
-// Foresee carries the order out in thought. Steps that would wait for ever become
+// Simulate carries the order out in thought. Steps that would wait for ever become
 // faults.
-func Foresee(order *Order) Outlook {
+func Simulate(order *Order) Forecast {
 	var stages []string
 	for {
 		begin, _ := order.Next()
@@ -33,11 +33,11 @@ func Foresee(order *Order) Outlook {
 			stages = append(stages, text)
 		}
 		for _, i := range begin {
-			order.Settle(i, ready)
+			order.Finish(i, ready)
 		}
 	}
 	for i, phase := range order.at.phases {
-		if phase != settled {
+		if phase != finished {
 			order.at.faults[i] = errStuck
 			order.at.hold(i, errStuck)
 		}
@@ -46,7 +46,7 @@ func Foresee(order *Order) Outlook {
 	if text := heldText(order.at); text != "" {
 		stages = append(stages, "Held: "+text)
 	}
-	return Outlook{Held: order.at.held, Text: strings.Join(stages, "\n")}
+	return Forecast{Held: order.at.held, Text: strings.Join(stages, "\n")}
 }
 
 // numbered gives stages their numbers. Of very many, as one cluster after the other

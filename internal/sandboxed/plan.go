@@ -17,23 +17,23 @@ import (
 // Plan renders a deployment without a cluster, see render.Charts.Render.
 func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
-		return r.described(d, doubt{cause: "its values come from " + sources[0].String() + " on the cluster"})
+		return r.described(d, reason{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
 	if d.WriteOnly != nil {
-		return r.described(d, doubt{cause: "it has write-only values or files"})
+		return r.described(d, reason{cause: "it has write-only values or files"})
 	}
-	p := places(d)[0]
+	p := renderContexts(d)[0]
 	first, err := r.renderWith(d, p)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
-		if excuse := r.excuse(d, err); excuse.cause != "" {
+		if excuse := r.failureReason(d, err); excuse.cause != "" {
 			return r.described(d, excuse)
 		}
 		return release.Rendering{}, err
 	}
-	if err := first.unique.check(d); err != nil {
+	if err := first.duplicates.check(d); err != nil {
 		return release.Rendering{}, err
 	}
 	if err := r.checkSize(d, first, p); err != nil {
@@ -47,20 +47,20 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	found := r.doubt(d, first)
+	found := r.nonDeterminism(d, first)
 	return release.Rendering{
 		Chart:          first.chart.Name(),
 		Version:        first.chart.Metadata.Version,
 		Objects:        listed,
 		Documents:      documents,
 		Irreproducible: found.cause,
-		AsksCluster:    found.asks,
+		AsksCluster:    found.asksCluster,
 		CRDs:           render.CRDHashes(first.chart),
 	}, nil
 }
 
 // described is the rendering of a deployment whose objects are unknown.
-func (r *Renderer) described(d target.Deployment, why doubt) (release.Rendering, error) {
+func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering, error) {
 	loaded, _, err := r.loader.Load(d)
 	if err != nil {
 		return release.Rendering{}, err
@@ -68,7 +68,7 @@ func (r *Renderer) described(d target.Deployment, why doubt) (release.Rendering,
 	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
 		return release.Rendering{}, err
 	}
-	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asks, CRDs: render.CRDHashes(loaded)}, nil
+	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asksCluster, CRDs: render.CRDHashes(loaded)}, nil
 }
 
 // Template renders a deployment for a version of Kubernetes, see render.Charts.Template.
@@ -94,10 +94,10 @@ func (r *Renderer) Template(_ context.Context, d target.Deployment, kubeVersion 
 	return objects, hooks, err
 }
 
-// places are where a deployment is rendered to find out whether it comes out alike:
+// renderContexts are where a deployment is rendered to find out whether it comes out alike:
 // as the first revision and as a later one and, if it has no capabilities, on clusters
 // that differ in everything a chart can ask for.
-func places(d target.Deployment) [2]Environment {
+func renderContexts(d target.Deployment) [2]Environment {
 	const later = 7
 	if d.Capabilities != nil {
 		return [2]Environment{

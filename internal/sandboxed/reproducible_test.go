@@ -17,8 +17,8 @@ const (
 	withSub = chartYAML + "dependencies:\n- name: sub\n  version: 1.0.0\n  condition: sub.enabled\n"
 )
 
-// moodChart is a chart whose template puts something into a ConfigMap.
-func moodChart(template string, files map[string]string) map[string]string {
+// nonDeterministicChart is a chart whose template puts something into a ConfigMap.
+func nonDeterministicChart(template string, files map[string]string) map[string]string {
 	chart := map[string]string{"Chart.yaml": chartYAML, "templates/a.yaml": configMap("a", "'x'") + "  t: |\n    " + template + "\n"}
 	maps.Copy(chart, files)
 	return chart
@@ -114,7 +114,7 @@ func TestIrreproducible(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rendering, err := newCharts().Render(t.Context(), deployment(moodChart(test.template, test.files), withValues(test.values)))
+			rendering, err := newCharts().Render(t.Context(), deployment(nonDeterministicChart(test.template, test.files), withValues(test.values)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,28 +139,28 @@ func TestRenderWithCapabilities(t *testing.T) {
 	}
 	old := &target.Capabilities{Version: "v1.30.1", Major: "1", Minor: "30", APIs: []string{"v1", "v1/Pod"}}
 	recent := &target.Capabilities{Version: "v1.30.1", Major: "1", Minor: "30", APIs: []string{"example.com/v1", "example.com/v1/Thing", "v1"}}
-	first, doubt := render(t, moodChart(template, nil), old)
-	if doubt != "" {
-		t.Errorf("not known although the capabilities are: %s", doubt)
+	first, reason := render(t, nonDeterministicChart(template, nil), old)
+	if reason != "" {
+		t.Errorf("not known although the capabilities are: %s", reason)
 	}
-	plain, _ := render(t, moodChart(`v1.30.1 30 false v1 v1/Pod`, nil), nil)
+	plain, _ := render(t, nonDeterministicChart(`v1.30.1 30 false v1 v1/Pod`, nil), nil)
 	if diff := cmp.Diff(plain, first); diff != "" {
 		t.Errorf("not rendered with what the cluster can do (-want +got):\n%s", diff)
 	}
-	if second, _ := render(t, moodChart(template, nil), recent); cmp.Equal(first, second) {
+	if second, _ := render(t, nonDeterministicChart(template, nil), recent); cmp.Equal(first, second) {
 		t.Error("two clusters that can do different things get the same objects")
 	}
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  string
 	}{
-		"random as well":      {moodChart(template+`{{ randAlpha 3 }}`, nil), "randAlpha"},
-		"fails there":         {moodChart(`{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`, nil), "x is missing"},
-		"wants another":       {moodChart(`a`, map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.31.0'\n"}), ">=1.31.0"},
-		"first install wants": {moodChart(`{{ if .Release.IsInstall }}{{ .Capabilities.KubeVersion.Minor }}{{ end }}`, nil), ".IsInstall"},
+		"random as well":      {nonDeterministicChart(template+`{{ randAlpha 3 }}`, nil), "randAlpha"},
+		"fails there":         {nonDeterministicChart(`{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`, nil), "x is missing"},
+		"wants another":       {nonDeterministicChart(`a`, map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.31.0'\n"}), ">=1.31.0"},
+		"first install wants": {nonDeterministicChart(`{{ if .Release.IsInstall }}{{ .Capabilities.KubeVersion.Minor }}{{ end }}`, nil), ".IsInstall"},
 	} {
-		if _, doubt := render(t, test.files, old); !strings.Contains(doubt, test.want) {
-			t.Errorf("%s: %q does not name %q", name, doubt, test.want)
+		if _, reason := render(t, test.files, old); !strings.Contains(reason, test.want) {
+			t.Errorf("%s: %q does not name %q", name, reason, test.want)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestRenderFailsOnlyForSure(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := moodChart(test.template, nil)
+			files := nonDeterministicChart(test.template, nil)
 			if name == "in the notes" {
 				files["templates/NOTES.txt"] = `{{ if not (.Capabilities.APIVersions.Has "x/v1") }}{{ fail "x is missing" }}{{ end }}`
 			}
@@ -201,13 +201,13 @@ func TestAsksCluster(t *testing.T) {
 		values map[string]any
 		want   bool
 	}{
-		"nothing":     {files: moodChart(`x`, nil)},
-		"template":    {files: moodChart(`{{ .Capabilities.KubeVersion }}`, nil), want: true},
-		"not reached": {files: moodChart(`x`, map[string]string{"templates/_h.tpl": `{{ define "h" }}{{ .Capabilities }}{{ end }}`}), want: true},
-		"subchart":    {files: moodChart(`x`, map[string]string{"charts/sub/Chart.yaml": subYAML, "charts/sub/templates/a.yaml": `{{ .Capabilities }}`}), want: true},
-		"value":       {files: moodChart(`{{ tpl .Values.a.b .}}`, nil), values: map[string]any{"a": map[string]any{"b": "{{ .Capabilities }}"}}, want: true},
-		"file":        {files: moodChart(`{{ tpl (.Files.Get "f") . }}`, map[string]string{"f": "{{ .Capabilities }}"}), want: true},
-		"kubeVersion": {files: moodChart(`x`, map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.20.0'\n"}), want: true},
+		"nothing":     {files: nonDeterministicChart(`x`, nil)},
+		"template":    {files: nonDeterministicChart(`{{ .Capabilities.KubeVersion }}`, nil), want: true},
+		"not reached": {files: nonDeterministicChart(`x`, map[string]string{"templates/_h.tpl": `{{ define "h" }}{{ .Capabilities }}{{ end }}`}), want: true},
+		"subchart":    {files: nonDeterministicChart(`x`, map[string]string{"charts/sub/Chart.yaml": subYAML, "charts/sub/templates/a.yaml": `{{ .Capabilities }}`}), want: true},
+		"value":       {files: nonDeterministicChart(`{{ tpl .Values.a.b .}}`, nil), values: map[string]any{"a": map[string]any{"b": "{{ .Capabilities }}"}}, want: true},
+		"file":        {files: nonDeterministicChart(`{{ tpl (.Files.Get "f") . }}`, map[string]string{"f": "{{ .Capabilities }}"}), want: true},
+		"kubeVersion": {files: nonDeterministicChart(`x`, map[string]string{"Chart.yaml": chartYAML + "kubeVersion: '>=1.20.0'\n"}), want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (r *Renderer) checkSize(d target.Deployment, made rendered, p Environment) 
 		return err
 	}
 	if len(stream) > manifest.MaxSize {
-		return &render.ManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
+		return &render.TooManyObjectsError{Bundle: d.Bundle.Name, Size: len(stream)}
 	}
 	// What is small need not be compressed to know that it fits.
 	const harmless = manifest.MaxRecord / 4

@@ -18,14 +18,14 @@ func processDependencies(d target.Deployment, loaded *chart.Chart, values chartu
 	if err == nil {
 		return nil
 	}
-	if mistake := subchartMistake(loaded, values, ""); mistake != nil {
+	if mistake := invalidSubchartValues(loaded, values, ""); mistake != nil {
 		return &render.SchemaError{Bundle: d.Bundle.Name, Err: mistake}
 	}
 	return &render.ChartError{Bundle: d.Bundle.Name, Err: err}
 }
 
-// subchartMistake finds the values of a subchart that are no map. place is where values are.
-func subchartMistake(c *chart.Chart, values map[string]any, place string) error {
+// invalidSubchartValues finds the values of a subchart that are no map. place is where values are.
+func invalidSubchartValues(c *chart.Chart, values map[string]any, place string) error {
 	for _, child := range c.Dependencies() {
 		found, given := values[child.Name()]
 		own, known := c.Values[child.Name()]
@@ -42,7 +42,7 @@ func subchartMistake(c *chart.Chart, values map[string]any, place string) error 
 		if !isMap {
 			return fmt.Errorf("%s is %s, and the subchart %s reads its values from it; set it to a map, such as {}, or remove it", at, kindOf(found), child.Name())
 		}
-		if err := subchartMistake(child, below, at+"."); err != nil {
+		if err := invalidSubchartValues(child, below, at+"."); err != nil {
 			return err
 		}
 	}

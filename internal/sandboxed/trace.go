@@ -18,45 +18,45 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
-// tracing is a rendering of a chart that notes what its templates reach. It runs them
+// tracer is a rendering of a chart that notes what its templates reach. It runs them
 // as Helm does (helm.sh/helm/v3/pkg/engine), which lets nobody look on.
 //
 // A rendering that reaches nothing that can return something else goes the same way
 // tomorrow and on another machine, and gives the same: what is in a branch that
 // is not taken, in a partial that nothing includes or in a text that tpl does not run
 // does not count. That its output is Helm's is for the caller to compare.
-type tracing struct {
+type tracer struct {
 	// files are the outputs of templates by name.
 	files map[string]string
 	// reached are the places that count, in the order in which they were first met.
-	reached []site
+	reached []templatePosition
 
 	templates *template.Template
 	functions template.FuncMap
 	texts     map[string]string // of files, by name
 	walked    map[*parse.Tree]bool
-	hooks     int
+	injected  int
 	aside     bool // NOTES.txt is run, whose output is not applied.
 	mutated   bool // It has changed what other templates may read.
-	notes     []site
+	notes     []templatePosition
 }
 
-// peeked is the place of templates that read capabilities by another way than their
+// readIndirectly is the place of templates that read capabilities by another way than their
 // name.
-func peeked() site { return site{what: peekedField} }
+func readIndirectly() templatePosition { return templatePosition{what: readIndirectlyField} }
 
-const peekedField = "." + capabilitiesField + " indirectly"
+const readIndirectlyField = "." + capabilitiesField + " indirectly"
 
-// site is a place in a template.
-type site struct {
+// templatePosition is a place in a template.
+type templatePosition struct {
 	file string // "" for a text that tpl runs
 	line int
 	what string // a function, or a field below the root
 }
 
-func (s site) String() string {
+func (s templatePosition) String() string {
 	switch {
-	case s == peeked():
+	case s == readIndirectly():
 		return "a template reads " + s.what
 	case s.file == "":
 		return "a text passed to tpl uses " + s.what
@@ -69,11 +69,11 @@ const notesFile = "NOTES.txt"
 
 // trace renders a chart with the values that Helm made for it. Its error says that
 // templates failed; what they reached until then is noted all the same.
-func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracing, error) {
-	t := &tracing{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, templates: template.New("gotpl").Option("missingkey=zero")}
+func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, error) {
+	t := &tracer{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, templates: template.New("gotpl").Option("missingkey=zero")}
 	var capabilities any = p.Capabilities
 	if p.anyVersion {
-		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(peeked()) }}
+		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(readIndirectly()) }}
 	}
 	contexts, err := contextsOf(c, values, capabilities)
 	if err != nil {
@@ -96,7 +96,7 @@ func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracing, er
 			return t, fmt.Errorf("reading %s: %w", name, err)
 		}
 	}
-	t.hookAll(t.templates)
+	t.instrumentAll(t.templates)
 	for _, name := range names {
 		if strings.HasPrefix(path.Base(name), "_") {
 			continue
@@ -112,7 +112,7 @@ func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracing, er
 }
 
 // run executes one file.
-func (t *tracing) run(name string, in templateContext) (err error) {
+func (t *tracer) run(name string, in templateContext) (err error) {
 	defer func() {
 		if raised := recover(); raised != nil {
 			err = fmt.Errorf("rendering %s: %T", name, raised)
@@ -132,7 +132,7 @@ func (t *tracing) run(name string, in templateContext) (err error) {
 func withoutNoValue(text string) string { return strings.ReplaceAll(text, "<no value>", "") }
 
 // reach notes a place.
-func (t *tracing) reach(s site) {
+func (t *tracer) reach(s templatePosition) {
 	met := &t.reached
 	if t.aside {
 		met = &t.notes
@@ -143,25 +143,25 @@ func (t *tracing) reach(s site) {
 }
 
 // first is the first place reached that is of a kind.
-func (t *tracing) first(is func(what string) bool) (site, bool) {
-	i := slices.IndexFunc(t.reached, func(s site) bool { return is(s.what) })
+func (t *tracer) first(is func(what string) bool) (templatePosition, bool) {
+	i := slices.IndexFunc(t.reached, func(s templatePosition) bool { return is(s.what) })
 	if i < 0 {
-		return site{}, false
+		return templatePosition{}, false
 	}
 	return t.reached[i], true
 }
 
 // noting makes functions that change a map note that NOTES.txt did.
-func (t *tracing) noting(functions template.FuncMap) template.FuncMap {
+func (t *tracer) noting(functions template.FuncMap) template.FuncMap {
 	for _, name := range []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
-		functions[name] = telling(functions[name], func(_, _ []reflect.Value) { t.mutated = t.mutated || t.aside })
+		functions[name] = reporting(functions[name], func(_, _ []reflect.Value) { t.mutated = t.mutated || t.aside })
 	}
 	functions["getHostByName"] = func(string) string { return "" } // As in runEngine.
 	return functions
 }
 
-// telling makes a function that reports each call.
-func telling(function any, tell func(arguments, results []reflect.Value)) any {
+// reporting makes a function that reports each call.
+func reporting(function any, tell func(arguments, results []reflect.Value)) any {
 	called := reflect.ValueOf(function)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
 		call := called.Call
@@ -180,7 +180,7 @@ const maxIncludes = 1000
 var errNested = errors.New("a template includes itself without end")
 
 // including are the functions that run other templates.
-func (t *tracing) including(in *template.Template, includes map[string]int) template.FuncMap {
+func (t *tracer) including(in *template.Template, includes map[string]int) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, data any) (string, error) {
 			if includes[name] > maxIncludes {
@@ -202,7 +202,7 @@ func (t *tracing) including(in *template.Template, includes map[string]int) temp
 			if err != nil {
 				return "", err
 			}
-			t.hookAll(inner)
+			t.instrumentAll(inner)
 			var out strings.Builder
 			err = run.Execute(&out, data)
 			return withoutNoValue(out.String()), err

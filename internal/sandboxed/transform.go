@@ -38,7 +38,7 @@ type Environment struct {
 type rendered struct {
 	chart          *chart.Chart
 	objects, hooks []*unstructured.Unstructured
-	unique         *uniqueness
+	duplicates     *duplicateFinder
 }
 
 // render makes the objects of a deployment: its chart's, put through its
@@ -72,7 +72,7 @@ func (r *Renderer) assemble(d target.Deployment, made render.Style, loaded *char
 	if objects, err = render.Confine(objects, d, nil); err != nil {
 		return rendered{}, err
 	}
-	return rendered{chart: loaded, objects: objects, unique: unique}, nil
+	return rendered{chart: loaded, objects: objects, duplicates: unique}, nil
 }
 
 // installed is the chart of a deployment as a record contains it.
@@ -142,7 +142,7 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 	made, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, options, p.Capabilities, d.HelmOptions().SkipSchemaValidation)
 	if err != nil {
 		if _, mismatch := chartutil.CoalesceValues(loaded, values); mismatch != nil {
-			err = cmp.Or(subchartMistake(loaded, values, ""), err)
+			err = cmp.Or(invalidSubchartValues(loaded, values, ""), err)
 		}
 		return nil, &render.SchemaError{Bundle: d.Bundle.Name, Err: err}
 	}
@@ -151,15 +151,15 @@ func renderValues(d target.Deployment, loaded *chart.Chart, p Environment) (char
 
 // renderedObjects are what the templates of a chart gave, hooks as well, and whether an object
 // is among them twice.
-func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, *uniqueness, error) {
+func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructured.Unstructured, *duplicateFinder, error) {
 	var objects []*unstructured.Unstructured
-	unique := newUniqueness(d)
+	unique := newDuplicateFinder(d)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		// What Helm leaves out (helm.sh/helm/v3, pkg/action/action.go, renderResources).
 		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
 			continue
 		}
-		documents := parted(files[name])
+		documents := splitDocuments(files[name])
 		for i, document := range documents {
 			found, err := manifest.ParseAll([]byte(document))
 			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // Its line is not one of the template.
@@ -175,9 +175,9 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 	return objects, unique, nil
 }
 
-// parted are the documents of a rendered file as Helm finds them, who lets one begin
+// splitDocuments are the documents of a rendered file as Helm finds them, who lets one begin
 // behind its separator.
-func parted(file string) []string {
+func splitDocuments(file string) []string {
 	found := releaseutil.SplitManifests(file)
 	names := slices.Collect(maps.Keys(found))
 	sort.Sort(releaseutil.BySplitManifestsOrder(names))

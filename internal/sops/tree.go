@@ -55,30 +55,30 @@ func newWalker(m metadata, key []byte) (*walker, error) {
 	return w, nil
 }
 
-// place is where a value stands.
-type place struct {
+// keyPath is where a value stands.
+type keyPath struct {
 	path []string
 	// matched says that a key on the way matches the rule of the file.
 	matched bool
 }
 
-func (w *walker) below(p place, key string) (place, error) {
+func (w *walker) below(p keyPath, key string) (keyPath, error) {
 	if w.keyBytes += len(key); w.keyBytes > maxKeyBytes {
-		return place{}, &TooLargeError{What: fmt.Sprintf("keys of more than %d KiB", maxKeyBytes>>10)}
+		return keyPath{}, &TooLargeError{What: fmt.Sprintf("keys of more than %d KiB", maxKeyBytes>>10)}
 	}
-	return place{path: append(slices.Clip(p.path), key), matched: p.matched || w.rule.matches(key)}, nil
+	return keyPath{path: append(slices.Clip(p.path), key), matched: p.matched || w.rule.matches(key)}, nil
 }
 
 func (w *walker) document(document *yaml.Node) error {
 	if root := rootOf(document); root != nil {
-		_, err := w.node(root, place{})
+		_, err := w.node(root, keyPath{})
 		return err
 	}
 	return nil
 }
 
 // node decrypts what is below a node. keep is false for an item that is a comment.
-func (w *walker) node(node *yaml.Node, p place) (keep bool, err error) {
+func (w *walker) node(node *yaml.Node, p keyPath) (keep bool, err error) {
 	switch node.Kind { //nolint:exhaustive // Others were refused.
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -112,7 +112,7 @@ func (w *walker) node(node *yaml.Node, p place) (keep bool, err error) {
 	return true, nil
 }
 
-func (w *walker) scalar(node *yaml.Node, p place) (keep bool, err error) {
+func (w *walker) scalar(node *yaml.Node, p keyPath) (keep bool, err error) {
 	var read any
 	if node.Decode(&read) != nil {
 		return false, &DamagedError{Line: node.Line, Reason: "a value cannot be read"}

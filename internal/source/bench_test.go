@@ -45,7 +45,7 @@ func BenchmarkGenerate2000(b *testing.B) {
 		b.Fatal(err)
 	}
 	spec := source.Spec{
-		Git:  &source.Checkout{Repo: server.URL("fleet"), Commit: commit, Branch: "main"},
+		Git:  &source.PinnedCommit{Repo: server.URL("fleet"), Commit: commit, Branch: "main"},
 		Read: &bundle.ReadOptions{RepoName: "fleet", Paths: []string{"apps"}, Strict: true},
 	}
 	b.ReportAllocs()

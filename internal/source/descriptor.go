@@ -21,7 +21,7 @@ import (
 type Spec struct {
 	// Exactly one of Git, Directory and Files is set. A bundle that is nothing
 	// but a chart has Files that are empty, not nil.
-	Git *Checkout `json:"git,omitempty"`
+	Git *PinnedCommit `json:"git,omitempty"`
 	// Directory is a local path, kept as it was written.
 	Directory string `json:"directory,omitempty"`
 	// Files by slash separated path.
@@ -43,8 +43,8 @@ type Spec struct {
 	Definition *Definition         `json:"definition,omitempty"`
 }
 
-// Checkout is a commit and the branch or revision it was found by, if any.
-type Checkout struct {
+// PinnedCommit is a commit and the branch or revision it was found by, if any.
+type PinnedCommit struct {
 	Repo     string `json:"repo"`
 	Commit   string `json:"commit"`
 	Branch   string `json:"branch,omitempty"`
@@ -67,7 +67,7 @@ type Definition struct {
 	Options fleetyaml.Definition `json:"options"`
 }
 
-func (c Checkout) ref() Ref { return Ref{Branch: c.Branch, Revision: c.Revision} }
+func (c PinnedCommit) ref() Ref { return Ref{Branch: c.Branch, Revision: c.Revision} }
 
 // Descriptor is all that another process needs to make one bundle again.
 type Descriptor struct {

@@ -19,7 +19,7 @@ func TestDescriptor(t *testing.T) {
 		name string
 		d    source.Descriptor
 	}{
-		{"git", source.Descriptor{Bundle: "web", Spec: source.Spec{Git: &source.Checkout{Repo: "https://example.com/x", Commit: "0123", Branch: "main"}, Read: read}}},
+		{"git", source.Descriptor{Bundle: "web", Spec: source.Spec{Git: &source.PinnedCommit{Repo: "https://example.com/x", Commit: "0123", Branch: "main"}, Read: read}}},
 		{"directory", source.Descriptor{Bundle: "web", Spec: source.Spec{Directory: "../fleet", Read: read}}},
 		{"definition", source.Descriptor{Bundle: "x", Spec: source.Spec{Directory: ".", Path: "a/b", Definition: definition}}},
 		{"files", source.Descriptor{Bundle: "x", Spec: source.Spec{Files: map[string]string{"a": "1"}, Definition: definition}}},
@@ -52,7 +52,7 @@ func TestDecodeVersion1(t *testing.T) {
 	t.Parallel()
 	const text = `{"v":1,"git":{"repo":"https://example.com/x","commit":"0123","branch":"main"},"definition":{"name":"x","options":{"namespace":"n"}},"bundle":"x"}`
 	want := source.Descriptor{Bundle: "x", Spec: source.Spec{
-		Git:        &source.Checkout{Repo: "https://example.com/x", Commit: "0123", Branch: "main"},
+		Git:        &source.PinnedCommit{Repo: "https://example.com/x", Commit: "0123", Branch: "main"},
 		Definition: &source.Definition{Name: "x", Options: fleetyaml.Definition{Options: fleetyaml.Options{Namespace: "n"}}},
 	}}
 	got, err := source.Decode(text)

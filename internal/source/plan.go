@@ -38,17 +38,17 @@ type Request struct {
 	// Prior are the bundles made before of the same source, and Known those whose
 	// charts are pinned, also when another branch is followed now.
 	Prior, Known map[string]Element
-	// Held are the bundles made before that stay while any bundle cannot be made.
-	Held map[string]Element
-	// Anew says that charts are looked for again, whatever was found before.
-	Anew bool
+	// HoldBroken are the bundles made before that stay while any bundle cannot be made.
+	HoldBroken map[string]Element
+	// Refresh says that charts are looked for again, whatever was found before.
+	Refresh bool
 }
 
 // specAt is the Spec at a commit.
 func (r Request) specAt(commit string) Spec {
 	spec := r.Spec
 	if !r.Git.None() {
-		spec.Git = &Checkout{
+		spec.Git = &PinnedCommit{
 			Repo: r.Git.Repo, Commit: commit,
 			Branch: r.Git.Ref.Branch, Revision: r.Git.Ref.Revision,
 			Submodules: r.Git.Submodules,
@@ -60,7 +60,7 @@ func (r Request) specAt(commit string) Spec {
 // pins are the charts that were found before.
 func (r Request) pins(elements map[string]Element) (Pins, error) {
 	pins := Pins{}
-	if r.Anew {
+	if r.Refresh {
 		return pins, nil
 	}
 	for name, element := range elements {
@@ -137,10 +137,10 @@ func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Elemen
 	return settled, errors.Join(err, settleElements(planned, elements))
 }
 
-func (s *Store) generate(ctx context.Context, r Request, commit string, known map[string]Element) (Generation, error) {
+func (s *Store) generate(ctx context.Context, r Request, commit string, known map[string]Element) (BundleSet, error) {
 	pins, err := r.pins(known)
 	if err != nil {
-		return Generation{}, err
+		return BundleSet{}, err
 	}
 	return s.Generate(ctx, r.specAt(commit), pins)
 }
@@ -155,7 +155,7 @@ func (r Request) hold(elements map[string]Element, broken []error) (changed bool
 	if len(broken) == 0 {
 		return false
 	}
-	for name, element := range r.Held {
+	for name, element := range r.HoldBroken {
 		if _, made := elements[name]; !made {
 			elements[name] = element
 		}

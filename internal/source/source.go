@@ -70,8 +70,8 @@ func (s *Store) WithKeys(keys *sops.Decrypter) *Store {
 	return s
 }
 
-// Generation is what a Spec makes.
-type Generation struct {
+// BundleSet is what a Spec makes.
+type BundleSet struct {
 	// Bundles are in the order of bundle.Read.
 	Bundles []Generated
 	// Warnings are what is worth knowing about the files they were made from.
@@ -89,25 +89,25 @@ func (s *Store) WithIgnoreRules(rules bundle.IgnoreRules) *Store {
 // Generate makes all bundles of a Spec. Of a git repository it reads the commit of the
 // Spec and no other. Charts kept elsewhere are those that pins name; what they do not
 // name is looked for.
-func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (Generation, error) {
+func (s *Store) Generate(ctx context.Context, spec Spec, pins Pins) (BundleSet, error) {
 	if err := spec.validate(); err != nil {
-		return Generation{}, err
+		return BundleSet{}, err
 	}
 	ctx = fetch.RememberFailures(ctx)
 	result, err := s.make(ctx, spec)
 	if err != nil {
-		return Generation{}, err
+		return BundleSet{}, err
 	}
 	made, failed := s.completeAll(ctx, spec, result.Bundles, pins)
 	broken := slices.Concat(result.Broken, failed)
 	if len(failed) > 0 && (ctx.Err() != nil || !spec.holds()) {
-		return Generation{}, errors.Join(failed...)
+		return BundleSet{}, errors.Join(failed...)
 	}
-	generation := Generation{Bundles: make([]Generated, 0, len(made)), Warnings: result.Warnings, Broken: broken}
+	generation := BundleSet{Bundles: make([]Generated, 0, len(made)), Warnings: result.Warnings, Broken: broken}
 	for _, m := range made {
 		descriptor, err := Descriptor{Spec: spec, Bundle: m.bundle.Name, Charts: m.found}.Encode()
 		if err != nil {
-			return Generation{}, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
+			return BundleSet{}, fmt.Errorf("describing bundle %s: %w", m.bundle.Name, err)
 		}
 		generation.Bundles = append(generation.Bundles, Generated{Bundle: m.bundle, Descriptor: descriptor, Pinned: m.pinned})
 	}

@@ -105,7 +105,7 @@ func TestSameContentSameDigest(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, apps(1))
 	specs := map[string]source.Spec{
-		"git":       {Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash, Branch: "main"}, Read: readApps()},
+		"git":       {Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: hash, Branch: "main"}, Read: readApps()},
 		"directory": {Directory: dir, Read: readApps()},
 		"files":     {Files: apps(1), Read: readApps()},
 	}
@@ -149,7 +149,7 @@ func TestDefinition(t *testing.T) {
 	inline := map[string]string{"templates/deployment.yaml": manifest}
 	fromFiles := generate(t, newStore(t), source.Spec{Files: inline, Definition: definition})
 	fromGit := generate(t, newStore(t), source.Spec{
-		Git:  &source.Checkout{Repo: server.URL("fleet"), Commit: hash},
+		Git:  &source.PinnedCommit{Repo: server.URL("fleet"), Commit: hash},
 		Path: "apps/web", Definition: definition,
 	})
 	if diff := cmp.Diff(digests(fromFiles), digests(fromGit)); diff != "" {
@@ -165,7 +165,7 @@ func TestDefinition(t *testing.T) {
 func TestCacheAsksNobody(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
-	spec := source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: commit(t, server, apps(1)), Branch: "main"}, Read: readApps()}
+	spec := source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: commit(t, server, apps(1)), Branch: "main"}, Read: readApps()}
 	store := newStore(t)
 	generated := generate(t, store, spec)
 	before := server.Requests()
@@ -185,7 +185,7 @@ func TestCacheAsksNobody(t *testing.T) {
 func TestManyBundlesOneFetch(t *testing.T) {
 	t.Parallel()
 	server := gittest.New(t, gittest.Options{})
-	spec := source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: commit(t, server, apps(1)), Branch: "main"}, Read: readApps()}
+	spec := source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: commit(t, server, apps(1)), Branch: "main"}, Read: readApps()}
 	generated := generate(t, newStore(t), spec)
 	before := server.Requests()
 	store := newStore(t)
@@ -238,7 +238,7 @@ func TestOverwrittenCommit(t *testing.T) {
 	server := gittest.New(t, gittest.Options{})
 	ctx := t.Context()
 	planned := commit(t, server, apps(1))
-	spec := source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: planned, Branch: "main"}, Read: readApps()}
+	spec := source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: planned, Branch: "main"}, Read: readApps()}
 	generated := generate(t, newStore(t), spec)
 	if err := server.Delete("fleet"); err != nil {
 		t.Fatal(err)
@@ -270,11 +270,11 @@ func TestGenerateErrors(t *testing.T) {
 		{"no source", source.Spec{Read: readApps()}, nil},
 		{"two sources", source.Spec{Directory: ".", Files: apps(1), Read: readApps()}, nil},
 		{"no way to make bundles", source.Spec{Directory: "."}, nil},
-		{"no commit", source.Spec{Git: &source.Checkout{Repo: server.URL("fleet")}, Read: readApps()}, nil},
+		{"no commit", source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet")}, Read: readApps()}, nil},
 		{"missing directory", source.Spec{Directory: "./nowhere", Read: readApps()}, isType[*source.DirectoryError]},
 		{"path out of the files", source.Spec{Files: map[string]string{"../x": ""}, Read: readApps()}, nil},
-		{"missing folder", source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Path: "nope", Read: readApps()}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{"missing commit", source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: strings.Repeat("ab", 20)}, Read: readApps()}, isType[*git.RevisionNotFoundError]},
+		{"missing folder", source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: hash}, Path: "nope", Read: readApps()}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+		{"missing commit", source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: strings.Repeat("ab", 20)}, Read: readApps()}, isType[*git.RevisionNotFoundError]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestCancelled(t *testing.T) {
 	hash := commit(t, server, apps(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := newStore(t).Generate(ctx, source.Spec{Git: &source.Checkout{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
+	_, err := newStore(t).Generate(ctx, source.Spec{Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: hash}, Read: readApps()}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Generate: %v, want context.Canceled", err)
 	}
@@ -332,7 +332,7 @@ func TestGenerateWithSubmodules(t *testing.T) {
 	}
 	for submodules, want := range map[bool][]string{false: {"a.yaml"}, true: {"a.yaml", "library/b.yaml"}} {
 		made := generate(t, newStore(t), source.Spec{
-			Git: &source.Checkout{Repo: server.URL("fleet"), Commit: head, Branch: "main", Submodules: submodules}, Read: readApps(),
+			Git: &source.PinnedCommit{Repo: server.URL("fleet"), Commit: head, Branch: "main", Submodules: submodules}, Read: readApps(),
 		})
 		var got []string
 		for _, file := range made["fleet-apps-web"].Bundle.Files {
@@ -354,7 +354,7 @@ func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) 
 // A reading is shared by all who want it, and its panic is their error.
 func TestReadingThatPanics(t *testing.T) {
 	t.Parallel()
-	spec := source.Spec{Git: &source.Checkout{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}
+	spec := source.Spec{Git: &source.PinnedCommit{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}
 	_, err := source.New(panics{}, nil, nil).Generate(t.Context(), spec, nil)
 	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
 		t.Errorf("error = %v, want a panic", err)

@@ -40,7 +40,7 @@ func (stored storedRelease) known() release.Known {
 	return release.Known{
 		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
 		Digest: stored.Digest, Content: stored.Content, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace,
-		Terms: release.Terms{
+		UninstallPolicy: release.UninstallPolicy{
 			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
 			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
 		},
@@ -51,8 +51,8 @@ func encodeRelease(known release.Known, stored, yielded map[string]string) strin
 	text, _ := json.Marshal(storedRelease{ // Strings, numbers and booleans cannot fail.
 		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
 		Digest: known.Digest, Content: known.Content, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
-		ServiceAccount: known.Terms.ServiceAccount, KeepResources: known.Terms.KeepResources,
-		DeleteNamespace: known.Terms.DeleteNamespace, NamespaceKeys: known.Terms.NamespaceKeys, OwnValues: known.Terms.OwnValues,
+		ServiceAccount: known.UninstallPolicy.ServiceAccount, KeepResources: known.UninstallPolicy.KeepResources,
+		DeleteNamespace: known.UninstallPolicy.DeleteNamespace, NamespaceKeys: known.UninstallPolicy.NamespaceKeys, OwnValues: known.UninstallPolicy.OwnValues,
 		Stored: stored, Yielded: yielded,
 	})
 	return string(text)

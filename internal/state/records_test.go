@@ -21,7 +21,7 @@ var key = deploy.Key{Cluster: "a", Bundle: "web"} //nolint:gochecknoglobals // n
 func known(name string) release.Known {
 	return release.Known{
 		Release: name, Namespace: "ns", UID: "uid", Instance: "instance", Digest: "digest", Content: "content", Revision: 3, TargetNamespace: "forced",
-		Terms: release.Terms{ServiceAccount: "deployer", KeepResources: true, DeleteNamespace: true, NamespaceKeys: true, OwnValues: true},
+		UninstallPolicy: release.UninstallPolicy{ServiceAccount: "deployer", KeepResources: true, DeleteNamespace: true, NamespaceKeys: true, OwnValues: true},
 	}
 }
 

@@ -28,9 +28,9 @@ func (p Private) Refreshed(found Refresh) (after Private, replaced []string) {
 	return p, replaced
 }
 
-// KeepUnanswered puts lost releases on clusters that did not answer back from the records of an
+// KeepUnreachable puts lost releases on clusters that did not answer back from the records of an
 // observation to its lost releases: whether they are there is not known.
-func (l LostReleases) KeepUnanswered(in deploy.Observation) {
+func (l LostReleases) KeepUnreachable(in deploy.Observation) {
 	for key, known := range l {
 		if _, answered := in.UIDs[key.Cluster]; !answered {
 			delete(in.Records, key)

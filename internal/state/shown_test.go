@@ -92,23 +92,23 @@ func TestMarking(t *testing.T) {
 	known := func(value string) state.Optional[string] { return state.Optional[string]{Value: value} }
 	missing, unknown := state.Optional[string]{IsMissing: true}, state.Optional[string]{Unknown: true}
 	yes, no, open := state.Optional[bool]{Value: true}, state.Optional[bool]{}, state.Optional[bool]{Unknown: true}
-	before := state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: yes, ShowsObjects: true, Exists: true}
+	before := state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: yes, ShowsObjects: true, Exists: true}
 	hidden := before
 	hidden.ShowsObjects = false
 	tests := map[string]struct {
-		before, now        state.Marking
+		before, now        state.ReleaseLabels
 		changes, mayChange bool
 	}{
-		"as before":             {before: before, now: state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: yes}},
-		"another name":          {before: before, now: state.Marking{Name: known("other"), AdoptionKey: missing, PlanObjects: yes}, changes: true},
-		"another key":           {before: before, now: state.Marking{Name: known("all"), AdoptionKey: known("key"), PlanObjects: yes}, changes: true},
-		"an empty key":          {before: before, now: state.Marking{Name: known("all"), AdoptionKey: known(""), PlanObjects: yes}, changes: true},
-		"unknown key":           {before: before, now: state.Marking{Name: known("all"), AdoptionKey: unknown, PlanObjects: yes}, changes: true, mayChange: true},
-		"objects shown now":     {before: hidden, now: state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: yes}, changes: true},
-		"objects perhaps shown": {before: hidden, now: state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: open}, changes: true, mayChange: true},
-		"objects still hidden":  {before: hidden, now: state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: no}},
-		"objects hidden now":    {before: before, now: state.Marking{Name: known("all"), AdoptionKey: missing, PlanObjects: no}},
-		"created":               {now: state.Marking{Name: known("all"), AdoptionKey: unknown, PlanObjects: yes}, changes: true},
+		"as before":             {before: before, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: yes}},
+		"another name":          {before: before, now: state.ReleaseLabels{Name: known("other"), AdoptionKey: missing, PlanObjects: yes}, changes: true},
+		"another key":           {before: before, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: known("key"), PlanObjects: yes}, changes: true},
+		"an empty key":          {before: before, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: known(""), PlanObjects: yes}, changes: true},
+		"unknown key":           {before: before, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: unknown, PlanObjects: yes}, changes: true, mayChange: true},
+		"objects shown now":     {before: hidden, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: yes}, changes: true},
+		"objects perhaps shown": {before: hidden, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: open}, changes: true, mayChange: true},
+		"objects still hidden":  {before: hidden, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: no}},
+		"objects hidden now":    {before: before, now: state.ReleaseLabels{Name: known("all"), AdoptionKey: missing, PlanObjects: no}},
+		"created":               {now: state.ReleaseLabels{Name: known("all"), AdoptionKey: unknown, PlanObjects: yes}, changes: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestRefreshed(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"up": "new", "down": "same"}, after.ClusterUIDs); diff != "" || len(after.Orphans) != 1 {
 		t.Errorf("%d orphans, identities (-want +got):\n%s", len(after.Orphans), diff)
 	}
-	lost.KeepUnanswered(observation)
+	lost.KeepUnreachable(observation)
 	if diff := cmp.Diff(map[deploy.Key]release.Known{keyed("down", "web"): {Release: "web"}}, observation.Lost); diff != "" || len(observation.Records) != 1 {
 		t.Errorf("%d records, lost (-want +got):\n%s", len(observation.Records), diff)
 	}

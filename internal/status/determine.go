@@ -48,7 +48,7 @@ type Observation struct {
 // GetDeploymentState).
 func DetermineState(o Observation) (State, string) {
 	switch {
-	case !release.IsThere(o.Release):
+	case !release.Exists(o.Release):
 		return Pending, "it is not deployed"
 	case o.Ownership == release.OtherTool:
 		return Modified, Message("the newest revision was created by " + cmp.Or(o.Maker.Name, "another tool"))

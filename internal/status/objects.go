@@ -73,13 +73,13 @@ func Judge(f release.Finding) (state State, message string) {
 	return Modified, Message(drift[0] + more(len(drift)-1))
 }
 
-// mostUnready is how many objects of a deployment are named that are not ready.
-const mostUnready = 5
+// maxUnready is how many objects of a deployment are named that are not ready.
+const maxUnready = 5
 
 // Unready lists objects that are not ready, a line each, and how many more there are.
 func Unready(f release.Finding) []string {
 	var lines []string
-	for _, object := range f.NotReady[:min(len(f.NotReady), mostUnready)] {
+	for _, object := range f.NotReady[:min(len(f.NotReady), maxUnready)] {
 		lines = append(lines, object.Object+" is "+object.Reason)
 	}
 	if left := len(f.NotReady) - len(lines); left > 0 {
@@ -103,7 +103,7 @@ func Drift(f release.Finding) []string {
 		lines = append(lines, fmt.Sprintf("%s differs at %s", object.Object, strings.Join(paths, ", ")))
 	}
 	for _, object := range f.NotOwned {
-		lines = append(lines, fmt.Sprintf("%s belongs to release %s", object.Object, object.Holder))
+		lines = append(lines, fmt.Sprintf("%s belongs to release %s", object.Object, object.Owner))
 	}
 	return lines
 }

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 			message: "ConfigMap ns/a is missing (and 1 more)", counts: status.Counts{Modified: 1, Missing: 1}, drifted: true,
 		},
 		"held by another release": {
-			finding: release.Finding{Ready: 1, NotOwned: []release.Holding{{Object: "Namespace a", Holder: "ns/other"}}}, state: status.Modified,
+			finding: release.Finding{Ready: 1, NotOwned: []release.OwnedObject{{Object: "Namespace a", Owner: "ns/other"}}}, state: status.Modified,
 			message: "Namespace a belongs to release ns/other", counts: status.Counts{Ready: 1, NotOwned: 1},
 		},
 		"not ready": {

@@ -41,7 +41,7 @@ func TestOptions(t *testing.T) {
 		},
 		"little memory": {
 			options: Options{Processes: 8, Output: 1, Timeout: 1}, total: gib / 8,
-			want: Options{Processes: 1, Memory: leastMemory, Output: 1, Timeout: 1},
+			want: Options{Processes: 1, Memory: minMemory, Output: 1, Timeout: 1},
 		},
 		"long output": {
 			options: Options{Processes: 1, Memory: 1, Output: math.MaxInt64, Timeout: 1}, total: gib,

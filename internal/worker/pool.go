@@ -302,12 +302,12 @@ func (p *Pool) start() {
 
 			return err
 		})()
-		p.welcome(w, err)
+		p.awaitReady(w, err)
 	})
 }
 
-// welcome adds a started worker, or reports to the oldest waiting call why there is none.
-func (p *Pool) welcome(w *process, err error) {
+// awaitReady adds a started worker, or reports to the oldest waiting call why there is none.
+func (p *Pool) awaitReady(w *process, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 

@@ -27,9 +27,9 @@ const (
 	defaultMemory  = 1 << 30
 	defaultOutput  = 64 << 20
 	defaultTimeout = time.Minute
-	// leastMemory is what a worker gets on a small machine: the packages of the provider
+	// minMemory is what a worker gets on a small machine: the packages of the provider
 	// take some 60 MiB before the first request.
-	leastMemory = 128 << 20
+	minMemory = 128 << 20
 	// maxStack ends a recursion without end before it takes the memory of a worker.
 	maxStack = 64 << 20
 )
@@ -67,7 +67,7 @@ func (o Options) withDefaults(total int64) Options {
 		return o
 	}
 
-	o.Memory = min(o.Memory, max(total/2, leastMemory))
+	o.Memory = min(o.Memory, max(total/2, minMemory))
 	o.Processes = int(min(int64(o.Processes), max(total/2/o.Memory, 1)))
 
 	return o

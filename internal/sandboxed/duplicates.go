@@ -13,21 +13,21 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// uniqueness finds objects that a bundle has twice. Helm would create the first one and fail at
+// duplicateFinder finds objects that a bundle has twice. Helm would create the first one and fail at
 // the second one. What is only shown may have them, as with Fleet.
-type uniqueness struct {
+type duplicateFinder struct {
 	namespace string
 	forced    bool
-	places    map[string]string  // diff.Object.Key -> where it is
-	found     *render.TwiceError // The first one, or nil.
+	places    map[string]string            // diff.Object.Key -> where it is
+	found     *render.DuplicateObjectError // The first one, or nil.
 }
 
-func newUniqueness(d target.Deployment) *uniqueness {
-	return &uniqueness{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}}
+func newDuplicateFinder(d target.Deployment) *duplicateFinder {
+	return &duplicateFinder{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}}
 }
 
 // add adds the objects of one document. Hooks may be there twice: Helm makes one after the other.
-func (u *uniqueness) add(objects []*unstructured.Unstructured, place string) {
+func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string) {
 	for _, document := range objects {
 		if _, isHook := manifest.Annotations(document)[wellknown.Hook]; isHook {
 			continue
@@ -40,21 +40,21 @@ func (u *uniqueness) add(objects []*unstructured.Unstructured, place string) {
 			case !twice:
 				u.places[identity.Key()] = place
 			case u.found == nil:
-				u.found = &render.TwiceError{Object: identity.Key(), Places: [2]string{first, place}}
+				u.found = &render.DuplicateObjectError{Object: identity.Key(), Places: [2]string{first, place}}
 			}
 		}
 	}
 }
 
 // check returns an error if an object is there twice.
-func (u *uniqueness) check(d target.Deployment) error {
+func (u *duplicateFinder) check(d target.Deployment) error {
 	if u.found == nil {
 		return nil
 	}
 	return &render.ManifestError{Bundle: d.Bundle.Name, Err: u.found}
 }
 
-func (u *uniqueness) identify(object *unstructured.Unstructured) diff.Object {
+func (u *duplicateFinder) identify(object *unstructured.Unstructured) diff.Object {
 	identity := manifest.Identify(object, u.namespace)
 	if u.forced && identity.Namespace != "" {
 		identity.Namespace = u.namespace

@@ -19,76 +19,76 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// lookahead returns the single objects that Helm reads, one after the other, from a few
+// responseCache returns the single objects that Helm reads, one after the other, from a few
 // lists that were read right before. It lives for one operation, and what it knows of
 // an object ends with the first write to it.
-type lookahead struct {
+type responseCache struct {
 	// existing reads which objects are there.
 	existing func(ctx context.Context, objects []*resource.Info) (found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info)
 
 	mu sync.Mutex
 	// expected are objects that Helm is about to ask for.
-	expected kube.ResourceList
-	paths    map[string]bool
-	answers  map[string]foreseen
+	expected  kube.ResourceList
+	paths     map[string]bool
+	responses map[string]cachedResponse
 	// found are those of the expected objects that were there when they were read, nil for
 	// one that was not.
 	found map[*resource.Info]*unstructured.Unstructured
 }
 
-// foreseen is the response to a request for one object.
-type foreseen struct {
+// cachedResponse is the response to a request for one object.
+type cachedResponse struct {
 	code int
 	body []byte
 }
 
 // expect says which objects Helm may ask for next. They are read when it does.
-func (l *lookahead) expect(objects kube.ResourceList) {
+func (l *responseCache) expect(objects kube.ResourceList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.answers, l.expected, l.found, l.paths = nil, objects, nil, make(map[string]bool, len(objects))
+	l.responses, l.expected, l.found, l.paths = nil, objects, nil, make(map[string]bool, len(objects))
 	for _, object := range objects {
 		l.paths[pathOf(object)] = true
 	}
 }
 
-// know takes what was read of objects.
-func (l *lookahead) know(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+// add takes what was read of objects.
+func (l *responseCache) add(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expected, l.paths = nil, nil
 	l.learn(found, absent)
 }
 
-// made leaves the next question about an object to the API server. That it was made does
+// invalidateCreated leaves the next question about an object to the API server. That it was made does
 // not show in the path of the request.
-func (l *lookahead) made(object *resource.Info) {
+func (l *responseCache) invalidateCreated(object *resource.Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.answers, pathOf(object))
+	delete(l.responses, pathOf(object))
 }
 
-// forget leaves the next question to the API server.
-func (l *lookahead) forget() { l.know(nil, nil) }
+// invalidate leaves the next question to the API server.
+func (l *responseCache) invalidate() { l.add(nil, nil) }
 
-func (l *lookahead) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
-	l.answers = make(map[string]foreseen, len(found)+len(absent))
+func (l *responseCache) learn(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+	l.responses = make(map[string]cachedResponse, len(found)+len(absent))
 	for object, live := range found {
 		if body, err := live.MarshalJSON(); err == nil {
-			l.answers[pathOf(object)] = foreseen{code: http.StatusOK, body: body}
+			l.responses[pathOf(object)] = cachedResponse{code: http.StatusOK, body: body}
 		}
 	}
 	for _, object := range absent {
 		missing := apierrors.NewNotFound(object.Mapping.Resource.GroupResource(), object.Name).Status()
 		missing.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		if body, err := json.Marshal(missing); err == nil {
-			l.answers[pathOf(object)] = foreseen{code: http.StatusNotFound, body: body}
+			l.responses[pathOf(object)] = cachedResponse{code: http.StatusNotFound, body: body}
 		}
 	}
 }
 
 // remember keeps what was read of expected objects beyond the first write.
-func (l *lookahead) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
+func (l *responseCache) remember(found map[*resource.Info]*unstructured.Unstructured, absent []*resource.Info) {
 	l.found = maps.Clone(found)
 	if l.found == nil {
 		l.found = map[*resource.Info]*unstructured.Unstructured{}
@@ -98,21 +98,21 @@ func (l *lookahead) remember(found map[*resource.Info]*unstructured.Unstructured
 	}
 }
 
-// wasThere says what was read of an object that was expected, and whether it was read.
-func (l *lookahead) wasThere(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
+// read says what was read of an object that was expected, and whether it was read.
+func (l *responseCache) read(object *resource.Info) (live *unstructured.Unstructured, isRead bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	live, isRead = l.found[object]
 	return live, isRead
 }
 
-// answer is what a request gets without the API server, nil if it has to go there.
-func (l *lookahead) answer(ctx context.Context, request *http.Request) *http.Response {
+// respond is what a request gets without the API server, nil if it has to go there.
+func (l *responseCache) respond(ctx context.Context, request *http.Request) *http.Response {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	path := request.URL.Path
 	if request.Method != http.MethodGet {
-		delete(l.answers, path)
+		delete(l.responses, path)
 		return nil
 	}
 	if l.paths[path] {
@@ -122,7 +122,7 @@ func (l *lookahead) answer(ctx context.Context, request *http.Request) *http.Res
 		l.learn(found, absent)
 		l.remember(found, absent)
 	}
-	known, ok := l.answers[path]
+	known, ok := l.responses[path]
 	if !ok {
 		return nil
 	}
@@ -142,27 +142,27 @@ func pathOf(object *resource.Info) string {
 		Resource(object.Mapping.Resource.Resource).Name(object.Name).URL().Path
 }
 
-// foreseeing is a transport that asks for nothing that is known.
-type foreseeing struct {
+// cachingTransport is a transport that asks for nothing that is known.
+type cachingTransport struct {
 	next  http.RoundTripper
-	ahead *lookahead
+	ahead *responseCache
 	//nolint:containedctx // Helm hands none on to its requests; the transport lives for one operation
 	ctx context.Context
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (f foreseeing) WrappedRoundTripper() http.RoundTripper { return f.next }
+func (f cachingTransport) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-func (f foreseeing) RoundTrip(request *http.Request) (*http.Response, error) {
-	if known := f.ahead.answer(f.ctx, request); known != nil {
+func (f cachingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if known := f.ahead.respond(f.ctx, request); known != nil {
 		return known, nil
 	}
 	return f.next.RoundTrip(request)
 }
 
 // liveOf is an object as Helm has just read it, nil if it is not there.
-func (l *lookahead) liveOf(info *resource.Info) (metav1.Object, error) {
-	if live, isRead := l.wasThere(info); isRead {
+func (l *responseCache) liveOf(info *resource.Info) (metav1.Object, error) {
+	if live, isRead := l.read(info); isRead {
 		if live == nil {
 			return nil, nil //nolint:nilnil // a missing object is a result, not an error
 		}

@@ -61,7 +61,7 @@ func TestLookahead(t *testing.T) {
 	t.Parallel()
 	const collection = "https://example.com/prefix/api/v1/namespaces/ns/configmaps/"
 	tests := map[string]struct {
-		before   func(l *lookahead, s *shop, objects kube.ResourceList)
+		before   func(l *responseCache, s *shop, objects kube.ResourceList)
 		requests []string
 		// answers are codes, 0 for one that the API server has to give.
 		answers []int
@@ -69,38 +69,38 @@ func TestLookahead(t *testing.T) {
 	}{
 		"nothing is expected": {requests: []string{"GET a"}, answers: []int{0}},
 		"expected, and asked for at once": {
-			before:   func(l *lookahead, _ *shop, objects kube.ResourceList) { l.expect(objects) },
+			before:   func(l *responseCache, _ *shop, objects kube.ResourceList) { l.expect(objects) },
 			requests: []string{"GET a?timeout=30s", "GET b", "GET a"}, answers: []int{200, 404, 200}, asked: 1,
 		},
-		"expected and never asked for": {before: func(l *lookahead, _ *shop, objects kube.ResourceList) { l.expect(objects) }},
-		"something else":               {before: func(l *lookahead, _ *shop, objects kube.ResourceList) { l.expect(objects) }, requests: []string{"GET other"}, answers: []int{0}},
+		"expected and never asked for": {before: func(l *responseCache, _ *shop, objects kube.ResourceList) { l.expect(objects) }},
+		"something else":               {before: func(l *responseCache, _ *shop, objects kube.ResourceList) { l.expect(objects) }, requests: []string{"GET other"}, answers: []int{0}},
 		"could not be read": {
-			before:   func(l *lookahead, s *shop, objects kube.ResourceList) { delete(s.has, "b"); l.expect(objects) },
+			before:   func(l *responseCache, s *shop, objects kube.ResourceList) { delete(s.has, "b"); l.expect(objects) },
 			requests: []string{"GET b", "GET a"}, answers: []int{0, 200}, asked: 1,
 		},
 		"known until it is written": {
-			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
-				l.know(s.existing(context.Background(), objects))
+			before: func(l *responseCache, s *shop, objects kube.ResourceList) {
+				l.add(s.existing(context.Background(), objects))
 			},
 			requests: []string{"GET a", "GET a", "PATCH a", "GET a", "GET b"}, answers: []int{200, 200, 0, 0, 404}, asked: 1,
 		},
 		"made": {
-			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
-				l.know(s.existing(context.Background(), objects))
-				l.made(objects[1])
+			before: func(l *responseCache, s *shop, objects kube.ResourceList) {
+				l.add(s.existing(context.Background(), objects))
+				l.invalidateCreated(objects[1])
 			},
 			requests: []string{"GET b", "GET a"}, answers: []int{0, 200}, asked: 1,
 		},
 		"forgotten": {
-			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
-				l.know(s.existing(context.Background(), objects))
-				l.forget()
+			before: func(l *responseCache, s *shop, objects kube.ResourceList) {
+				l.add(s.existing(context.Background(), objects))
+				l.invalidate()
 			},
 			requests: []string{"GET a"}, answers: []int{0}, asked: 1,
 		},
 		"expected anew": {
-			before: func(l *lookahead, s *shop, objects kube.ResourceList) {
-				l.know(s.existing(context.Background(), objects))
+			before: func(l *responseCache, s *shop, objects kube.ResourceList) {
+				l.add(s.existing(context.Background(), objects))
 				s.has["b"] = true
 				l.expect(objects)
 			},
@@ -111,7 +111,7 @@ func TestLookahead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &shop{has: map[string]bool{"a": true, "b": false}}
-			l := &lookahead{existing: s.existing}
+			l := &responseCache{existing: s.existing}
 			if test.before != nil {
 				test.before(l, s, infos(t, "a", "b"))
 			}
@@ -122,7 +122,7 @@ func TestLookahead(t *testing.T) {
 					t.Fatal(err)
 				}
 				code := 0
-				if got := l.answer(t.Context(), request); got != nil {
+				if got := l.respond(t.Context(), request); got != nil {
 					code = got.StatusCode
 					body, err := io.ReadAll(got.Body)
 					if err != nil || !strings.Contains(string(body), `"kind"`) || got.Body.Close() != nil {
@@ -144,11 +144,11 @@ func TestLookahead(t *testing.T) {
 func TestLookaheadRemembers(t *testing.T) {
 	t.Parallel()
 	s := &shop{has: map[string]bool{"a": true, "b": false}}
-	l := &lookahead{existing: s.existing}
+	l := &responseCache{existing: s.existing}
 	objects := infos(t, "a", "b", "c")
 	known := func() (there, isRead []bool) {
 		for _, object := range objects {
-			live, read := l.wasThere(object)
+			live, read := l.read(object)
 			there, isRead = append(there, live != nil), append(isRead, read)
 		}
 		return there, isRead
@@ -158,7 +158,7 @@ func TestLookaheadRemembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.answer(t.Context(), request); got != nil && got.Body.Close() != nil {
+		if got := l.respond(t.Context(), request); got != nil && got.Body.Close() != nil {
 			t.Error("the body cannot be closed")
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// LookAhead looks at a cluster before something is written there, or is to be. What that
+// PrefetchSnapshot looks at a cluster before something is written there, or is to be. What that
 // has to know of the cluster is asked at the same time, as there can be a long way to it;
 // why it could not be learned, that says itself.
-func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) {
+func PrefetchSnapshot(ctx context.Context, cluster Observer) (release.Snapshot, error) {
 	aside, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	var asking sync.WaitGroup
@@ -21,7 +21,7 @@ func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) 
 			return err
 		})()
 	})
-	snapshot, err := cluster.Look(ctx)
+	snapshot, err := cluster.Snapshot(ctx)
 	if err != nil {
 		giveUp()
 	}
@@ -29,25 +29,25 @@ func LookAhead(ctx context.Context, cluster Observer) (release.Snapshot, error) 
 	return snapshot, err
 }
 
-// look lists the releases of a cluster.
-func (e *Engine) look(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return e.lookBy(ctx, name, func(ctx context.Context, cluster Observer) (release.Snapshot, error) { return cluster.Look(ctx) })
+// snapshot lists the releases of a cluster.
+func (e *Engine) snapshot(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
+	return e.snapshotBy(ctx, name, func(ctx context.Context, cluster Observer) (release.Snapshot, error) { return cluster.Snapshot(ctx) })
 }
 
-func (e *Engine) lookAhead(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
-	return e.lookBy(ctx, name, LookAhead)
+func (e *Engine) prefetchSnapshot(ctx context.Context, name string) (Cluster, release.Snapshot, error) {
+	return e.snapshotBy(ctx, name, PrefetchSnapshot)
 }
 
-func (e *Engine) lookBy(ctx context.Context, name string, by func(context.Context, Observer) (release.Snapshot, error)) (Cluster, release.Snapshot, error) {
+func (e *Engine) snapshotBy(ctx context.Context, name string, by func(context.Context, Observer) (release.Snapshot, error)) (Cluster, release.Snapshot, error) {
 	cluster, err := e.clusters(name)
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	slot, err := e.slot(ctx)
+	token, err := e.acquire(ctx)
 	if err != nil {
 		return nil, release.Snapshot{}, err
 	}
-	defer slot.Pause()
+	defer token.Pause()
 	snapshot, err := by(ctx, cluster)
 	return cluster, snapshot, err
 }

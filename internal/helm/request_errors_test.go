@@ -49,8 +49,8 @@ func TestRequestsThatFail(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var noted requests
-			client := &http.Client{Transport: noting{next: server.Client().Transport, requests: &noted, ctx: t.Context()}, Timeout: test.timeout}
+			var noted requestErrors
+			client := &http.Client{Transport: errorRecorder{next: server.Client().Transport, requests: &noted, ctx: t.Context()}, Timeout: test.timeout}
 			asking, giveUp := context.WithCancel(t.Context())
 			defer giveUp()
 			if test.givesUp > 0 {

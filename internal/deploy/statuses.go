@@ -10,19 +10,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Survey says how wanted deployments of an owner are doing now, whichever target has
+// Status says how wanted deployments of an owner are doing now, whichever target has
 // made them. Those on clusters that cannot be asked are missing in the answer, and
 // their clusters are among its failures.
-func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deployment) Observation {
+func (e *Engine) Status(ctx context.Context, owner string, wanted []target.Deployment) Observation {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range wanted {
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 	}
-	found := newSightings(nil)
+	found := newObservationBuilder(nil)
 	var looking sync.WaitGroup
 	for name, part := range byCluster {
-		looking.Go(status.RecoveringTo(func(err error) { found.unsurveyed(name, part, err) }, "reading the cluster", func() {
-			e.surveyCluster(ctx, name, owner, part, found)
+		looking.Go(status.RecoveringTo(func(err error) { found.leaveOutCluster(name, part, err) }, "reading the cluster", func() {
+			e.statusOfCluster(ctx, name, owner, part, found)
 		}))
 	}
 	looking.Wait()
@@ -30,27 +30,27 @@ func (e *Engine) Survey(ctx context.Context, owner string, wanted []target.Deplo
 	return found.observation
 }
 
-func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted []target.Deployment, found *sightings) {
-	cluster, snapshot, err := e.look(ctx, name)
+func (e *Engine) statusOfCluster(ctx context.Context, name, owner string, wanted []target.Deployment, found *observationBuilder) {
+	cluster, snapshot, err := e.snapshot(ctx, name)
 	if err != nil {
-		found.unseen(Failure{Cluster: name, Doing: "reading the cluster", Err: err})
+		found.keepUnreachable(Failure{Cluster: name, Doing: "reading the cluster", Err: err})
 		return
 	}
-	found.answered(name, snapshot.UID, nil)
+	found.addCluster(name, snapshot.UID, nil)
 	look, observations := map[Key]release.Inspection{}, map[Key]status.Observation{}
 	for _, d := range wanted {
 		observed := snapshot.Find(d.Namespace, d.Release)
 		observation := observationBy(ctx, cluster, owner, d, observed)
 		record := Record{Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options)}
 		record.State, record.Message = status.DetermineState(observation)
-		found.seen(KeyOf(d), record)
-		if release.IsThere(observed) && observed.IsMarkedBy(owner) {
+		found.addRelease(KeyOf(d), record)
+		if release.Exists(observed) && observed.IsMarkedBy(owner) {
 			look[KeyOf(d)] = release.Inspection{Observed: *observed, Rules: record.Rules}
 			observations[KeyOf(d)] = observation
 		}
 	}
 	for key, finding := range e.inspect(ctx, cluster, look) {
-		found.surveyed(key, observations[key], finding)
+		found.addStatus(key, observations[key], finding)
 	}
 }
 
@@ -58,7 +58,7 @@ func (e *Engine) surveyCluster(ctx context.Context, name, owner string, wanted [
 // whichever of its targets has made it.
 func observationBy(ctx context.Context, cluster RecordReader, owner string, d target.Deployment, observed *release.Observed) status.Observation {
 	o := status.Observation{Release: observed, Wanted: release.NewMark(owner, "", "", "", d.Digest).Digest}
-	if !release.IsThere(observed) {
+	if !release.Exists(observed) {
 		return o
 	}
 	if o.Ownership = observed.OwnershipBy(owner); o.Ownership == release.OtherTool {
@@ -67,9 +67,9 @@ func observationBy(ctx context.Context, cluster RecordReader, owner string, d ta
 	return o
 }
 
-// unsurveyed leaves out the deployments of a cluster.
-func (s *sightings) unsurveyed(cluster string, deployments []target.Deployment, err error) {
-	s.unseen(Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
+// leaveOutCluster leaves out the deployments of a cluster.
+func (s *observationBuilder) leaveOutCluster(cluster string, deployments []target.Deployment, err error) {
+	s.keepUnreachable(Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deployments {
@@ -77,8 +77,8 @@ func (s *sightings) unsurveyed(cluster string, deployments []target.Deployment, 
 	}
 }
 
-// surveyed adds what the objects of a deployment are like.
-func (s *sightings) surveyed(key Key, observation status.Observation, finding release.Finding) {
+// addStatus adds what the objects of a deployment are like.
+func (s *observationBuilder) addStatus(key Key, observation status.Observation, finding release.Finding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if finding.Err != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// definer is a post-renderer that makes custom resource definitions ahead of the
+// crdInstaller is a post-renderer that makes custom resource definitions ahead of the
 // resources of their kinds. Helm wants to know all kinds of a manifest before it
 // makes the first object, so that a definition and a resource of its kind could
 // not come side by side. What is made here carries the release's name, and Helm
 // takes it from there.
-type definer struct {
+type crdInstaller struct {
 	//nolint:containedctx // a post-renderer is handed none; it lives for one operation
 	ctx          context.Context
 	capabilities *capabilityReader
@@ -35,7 +35,7 @@ type definer struct {
 	next         postrender.PostRenderer
 }
 
-func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
+func (r crdInstaller) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if r.next != nil {
 		var err error
 		if rendered, err = r.next.Run(rendered); err != nil {
@@ -53,12 +53,12 @@ func (r definer) Run(rendered *bytes.Buffer) (*bytes.Buffer, error) {
 	if err != nil || len(needed) == 0 {
 		return rendered, err
 	}
-	return rendered, r.define(needed)
+	return rendered, r.install(needed)
 }
 
 // neededNow are the definitions among objects whose kinds other objects have and
 // the cluster does not know.
-func (r definer) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (r crdInstaller) neededNow(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	mapper, err := r.op.config.RESTClientGetter.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)
@@ -98,8 +98,8 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}
 }
 
-// define makes definitions and returns when their kinds are served.
-func (r definer) define(definitions []*unstructured.Unstructured) error {
+// install makes definitions and returns when their kinds are served.
+func (r crdInstaller) install(definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		addTo(definition.GetAnnotations, definition.SetAnnotations, map[string]string{
 			wellknown.ReleaseName: r.d.Release, wellknown.ReleaseNamespace: r.d.Namespace,

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// isMoody says whether a template function can return something else for the same
+// isNonDeterministic says whether a template function can return something else for the same
 // arguments: it reads a clock, a source of randomness or the cluster,
 // walks a map in Go's random order, or goes by the machine. Functions of dates go by
 // its time zone even for a constant; fromToml gives dates that do, and those of paths
 // with os in front by its separator.
-func isMoody(function string) bool {
+func isNonDeterministic(function string) bool {
 	switch function {
 	case "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
 		"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate",

@@ -10,27 +10,27 @@ import (
 	"text/template/parse"
 )
 
-// hookAll changes templates so that they report when they reach what can return
+// instrumentAll changes templates so that they report when they reach what can return
 // something else.
-func (t *tracing) hookAll(in *template.Template) {
+func (t *tracer) instrumentAll(in *template.Template) {
 	for _, one := range in.Templates() {
 		if one.Tree == nil || t.walked[one.Tree] {
 			continue
 		}
 		t.walked[one.Tree] = true
-		hooker{tracing: t, in: in, tree: one.Tree}.list(one.Root)
+		instrumenter{tracing: t, in: in, tree: one.Tree}.list(one.Root)
 	}
 }
 
-// hooker walks one template. That a list is free means that its order cannot be told
+// instrumenter walks one template. That a list is free means that its order cannot be told
 // by what becomes of it.
-type hooker struct {
-	tracing *tracing
+type instrumenter struct {
+	tracing *tracer
 	in      *template.Template
 	tree    *parse.Tree
 }
 
-func (h hooker) list(list *parse.ListNode) {
+func (h instrumenter) list(list *parse.ListNode) {
 	if list == nil {
 		return
 	}
@@ -52,13 +52,13 @@ func (h hooker) list(list *parse.ListNode) {
 	}
 }
 
-func (h hooker) branch(branch *parse.BranchNode, free bool) {
+func (h instrumenter) branch(branch *parse.BranchNode, free bool) {
 	h.pipe(branch.Pipe, free && len(branch.Pipe.Decl) == 0)
 	h.list(branch.List)
 	h.list(branch.ElseList)
 }
 
-func (h hooker) pipe(pipe *parse.PipeNode, free bool) {
+func (h instrumenter) pipe(pipe *parse.PipeNode, free bool) {
 	if pipe == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func functionOf(command *parse.CommandNode) string {
 	return ""
 }
 
-func (h hooker) command(command *parse.CommandNode, free bool) {
+func (h instrumenter) command(command *parse.CommandNode, free bool) {
 	inner := free && len(command.Args) == 1 // A pipe in parentheses that stands alone.
 	if function := functionOf(command); function != "" {
 		inner = orderIn(function) == orderIgnored || orderIn(function) == orderKept && free
@@ -117,37 +117,37 @@ func printsNoAddress(format parse.Node) bool {
 }
 
 // call hooks a call of a function.
-func (h hooker) call(called *parse.IdentifierNode) {
+func (h instrumenter) call(called *parse.IdentifierNode) {
 	function := called.Ident
-	if !isMoody(function) {
+	if !isNonDeterministic(function) {
 		return
 	}
 	place := h.site(called.Position(), function)
-	called.Ident = h.hook(telling(h.tracing.functions[function], func(arguments, results []reflect.Value) {
+	called.Ident = h.addFunction(reporting(h.tracing.functions[function], func(arguments, results []reflect.Value) {
 		if couldDiffer(function, arguments, results) {
 			h.tracing.reach(place)
 		}
 	}))
 }
 
-// hook gives templates a function and returns its name.
-func (h hooker) hook(function any) string {
-	h.tracing.hooks++
-	name := fmt.Sprintf("hook%d", h.tracing.hooks)
+// addFunction gives templates a function and returns its name.
+func (h instrumenter) addFunction(function any) string {
+	h.tracing.injected++
+	name := fmt.Sprintf("hook%d", h.tracing.injected)
 	h.in.Funcs(template.FuncMap{name: function})
 	return name
 }
 
-func (h hooker) site(at parse.Pos, what string) site {
+func (h instrumenter) site(at parse.Pos, what string) templatePosition {
 	text, ok := h.tracing.texts[h.tree.ParseName]
 	if !ok || int(at) > len(text) {
-		return site{what: what}
+		return templatePosition{what: what}
 	}
 	_, name, _ := strings.Cut(h.tree.ParseName, "/") // The chart's own name is no folder.
-	return site{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
+	return templatePosition{file: path.Clean(name), line: 1 + strings.Count(text[:at], "\n"), what: what}
 }
 
-func (h hooker) argument(node parse.Node, free bool) parse.Node {
+func (h instrumenter) argument(node parse.Node, free bool) parse.Node {
 	switch node := node.(type) {
 	case *parse.PipeNode:
 		h.pipe(node, free)
@@ -155,23 +155,23 @@ func (h hooker) argument(node parse.Node, free bool) parse.Node {
 		node.Node = h.argument(node.Node, false)
 		if i := liveField(node.Field); i >= 0 {
 			prefix := parse.Node(&parse.ChainNode{NodeType: node.NodeType, Pos: node.Pos, Node: node.Node, Field: node.Field[:i+1]})
-			return h.told(prefix, node.Field[i+1:], node.Field[i])
+			return h.report(prefix, node.Field[i+1:], node.Field[i])
 		}
 	case *parse.FieldNode:
 		if i := liveField(node.Ident); i >= 0 {
 			prefix := &parse.FieldNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
-			return h.told(prefix, node.Ident[i+1:], node.Ident[i])
+			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
 		}
 	case *parse.VariableNode:
 		if i := liveField(node.Ident[1:]); i >= 0 {
 			i++
 			prefix := &parse.VariableNode{NodeType: node.NodeType, Pos: node.Pos, Ident: node.Ident[:i+1]}
-			return h.told(prefix, node.Ident[i+1:], node.Ident[i])
+			return h.report(prefix, node.Ident[i+1:], node.Ident[i])
 		}
 	case *parse.StringNode:
 		// index .Release "Revision" reads the same field.
 		if isLive(node.Text) {
-			return h.told(node, nil, node.Text)
+			return h.report(node, nil, node.Text)
 		}
 	}
 	return node
@@ -190,11 +190,11 @@ func liveField(fields []string) int {
 	return i
 }
 
-// told wraps a node in a hook, and takes the rest of its fields from there.
-func (h hooker) told(node parse.Node, rest []string, field string) parse.Node {
+// report wraps a node in a hook, and takes the rest of its fields from there.
+func (h instrumenter) report(node parse.Node, rest []string, field string) parse.Node {
 	at := node.Position()
 	place := h.site(at, "."+field)
-	name := h.hook(func(value any) any {
+	name := h.addFunction(func(value any) any {
 		h.tracing.reach(place)
 		return value
 	})

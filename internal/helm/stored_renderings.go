@@ -8,9 +8,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
-// Recall returns what releases were rendered to, as their records say. Where values
+// StoredRenderings returns what releases were rendered to, as their records say. Where values
 // came from Secrets, nothing shows of what is in the objects.
-func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
+func (c *Client) StoredRenderings(ctx context.Context, observed []release.Observed) ([]release.Rendering, error) {
 	read, err := c.contents.read(ctx, observed)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (c *Client) Recall(ctx context.Context, observed []release.Observed) ([]rel
 		digest := observed[i].Mark.Digest
 		made := release.Rendering{Chart: record.chart, Version: record.version}
 		made.Objects, errs[i] = manifest.List(record.objects, observed[i].Namespace, digest)
-		if !observed[i].Mark.Terms.OwnValues {
+		if !observed[i].Mark.UninstallPolicy.OwnValues {
 			manifest.HideContent(made.Objects, digest)
 		}
 		recalled[i] = made

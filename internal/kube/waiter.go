@@ -11,50 +11,50 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
 )
 
-// aim is what is waited for. R says what an object is like that is not as it should be.
-type aim[R any] interface {
-	// judge says what was seen of an object, and whether that is what is waited for.
-	judge(object *resource.Info, got sight) (reason R, done bool, err error)
-	// missed makes the error of what is left when waiting ends.
-	missed(left []R) error
+// waitCondition is what is waited for. R says what an object is like that is not as it should be.
+type waitCondition[R any] interface {
+	// evaluate says what was seen of an object, and whether that is what is waited for.
+	evaluate(object *resource.Info, got readResult) (reason R, done bool, err error)
+	// timeoutError makes the error of what is left when waiting ends.
+	timeoutError(left []R) error
 	// isHopeless says whether waiting for what is left is of no use.
 	isHopeless(left []R, now time.Time) bool
-	// due is when isHopeless is to be asked again, zero if any time is as good.
-	due() time.Time
+	// nextCheck is when isHopeless is to be asked again, zero if any time is as good.
+	nextCheck() time.Time
 }
 
-// vigil waits for objects. Watches of the API server report their changes. It looks
+// waiter waits for objects. Watches of the API server report their changes. It looks
 // itself at the beginning, at what is said to be deleted, where there can be no watch,
 // and now and then also where there is one: what stands between may let nothing through.
-type vigil[R any] struct {
-	client  *Client
-	aim     aim[R]
-	pending []*resource.Info
-	reasons map[*resource.Info]R
+type waiter[R any] struct {
+	client    *Client
+	condition waitCondition[R]
+	pending   []*resource.Info
+	reasons   map[*resource.Info]R
 	// definitions are the custom resource definitions that were waited for, as they were
 	// seen then.
 	definitions []*unstructured.Unstructured
 	// err is why the last look failed.
 	err     error
 	watches *watches
-	// looks are the pauses between looks without a watch, and ticks those with one.
-	looks, ticks pauses
+	// polls are the pauses between looks without a watch, and ticks those with one.
+	polls, pollIntervals backoff
 }
 
-func newVigil[R any](c *Client, objects []*resource.Info, of aim[R]) *vigil[R] {
-	return &vigil[R]{
-		client: c, aim: of, pending: slices.Clone(objects), reasons: map[*resource.Info]R{}, watches: newWatches(c),
-		looks: pauses{next: retry.Unwatched().Pauses()}, ticks: pauses{next: retry.Watched().Pauses()},
+func newWaiter[R any](c *Client, objects []*resource.Info, of waitCondition[R]) *waiter[R] {
+	return &waiter[R]{
+		client: c, condition: of, pending: slices.Clone(objects), reasons: map[*resource.Info]R{}, watches: newWatches(c),
+		polls: backoff{next: retry.Unwatched().Pauses()}, pollIntervals: backoff{next: retry.Watched().Pauses()},
 	}
 }
 
-// pauses says when it is time again.
-type pauses struct {
+// backoff says when it is time again.
+type backoff struct {
 	next func() time.Duration
 	at   time.Time
 }
 
-func (p *pauses) begin() { p.at = time.Now().Add(p.next()) }
+func (p *backoff) begin() { p.at = time.Now().Add(p.next()) }
 
 // isOver says whether the time is over. A context with a deadline reports it a
 // moment later, and a request between the two fails without having been made.
@@ -63,9 +63,9 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || ends && !time.Now().Before(deadline)
 }
 
-// answered judges objects by what the API server answered when they were written, and
+// evaluateResponses judges objects by what the API server answered when they were written, and
 // gives those that have to be looked at.
-func (v *vigil[R]) answered() []*resource.Info {
+func (v *waiter[R]) evaluateResponses() []*resource.Info {
 	var unseen []*resource.Info
 	for _, object := range slices.Clone(v.pending) {
 		answer := answerOf(object)
@@ -73,27 +73,27 @@ func (v *vigil[R]) answered() []*resource.Info {
 			unseen = append(unseen, object)
 			continue
 		}
-		reason, done, err := v.aim.judge(object, sight{object: answer})
-		if err != nil || done && !isTelling(answer) {
+		reason, done, err := v.condition.evaluate(object, readResult{object: answer})
+		if err != nil || done && !isConclusive(answer) {
 			unseen = append(unseen, object)
 			continue
 		}
-		v.note(object, sight{object: answer}, reason, done)
+		v.note(object, readResult{object: answer}, reason, done)
 	}
 	return unseen
 }
 
-// keep waits until nothing is pending, ctx ends, or it is of no use. Objects that
+// wait waits until nothing is pending, ctx ends, or it is of no use. Objects that
 // nothing is known of are looked at first.
-func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
+func (v *waiter[R]) wait(ctx context.Context, unseen []*resource.Info) error {
 	defer v.watches.all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v.look(ctx, unseen)
-	v.looks.begin()
-	v.ticks.begin()
+	v.poll(ctx, unseen)
+	v.polls.begin()
+	v.pollIntervals.begin()
 	for len(v.pending) > 0 && !isOver(ctx) {
-		if v.err == nil && v.aim.isHopeless(v.left(), time.Now()) {
+		if v.err == nil && v.condition.isHopeless(v.unmetReasons(), time.Now()) {
 			break
 		}
 		if v.err == nil {
@@ -105,58 +105,58 @@ func (v *vigil[R]) keep(ctx context.Context, unseen []*resource.Info) error {
 }
 
 // await returns when something has happened, or it is time to look, which it does.
-func (v *vigil[R]) await(ctx context.Context) {
-	alone := v.watches.uncovered(v.pending)
-	all := v.ticks.at
-	if due := v.aim.due(); !due.IsZero() && due.Before(all) {
+func (v *waiter[R]) await(ctx context.Context) {
+	alone := v.watches.unwatched(v.pending)
+	all := v.pollIntervals.at
+	if due := v.condition.nextCheck(); !due.IsZero() && due.Before(all) {
 		all = due
 	}
 	wake := all
-	if v.err != nil || len(alone) > 0 && v.looks.at.Before(all) {
-		wake = v.looks.at
+	if v.err != nil || len(alone) > 0 && v.polls.at.Before(all) {
+		wake = v.polls.at
 	}
 	timer := time.NewTimer(time.Until(wake))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case heard := <-v.watches.news:
-		v.hear(ctx, heard)
+	case heard := <-v.watches.events:
+		v.receive(ctx, heard)
 	case <-timer.C:
 		if isOver(ctx) {
 			return
 		}
 		if v.err == nil && time.Now().Before(all) {
-			v.look(ctx, alone)
+			v.poll(ctx, alone)
 		} else {
-			v.look(ctx, v.pending)
-			v.ticks.begin()
+			v.poll(ctx, v.pending)
+			v.pollIntervals.begin()
 		}
-		v.looks.begin()
-		v.watches.rested()
+		v.polls.begin()
+		v.watches.resume()
 	}
 }
 
-// hear processes the events that watches have sent until now.
-func (v *vigil[R]) hear(ctx context.Context, heard news) {
-	doubtful := v.take(heard)
+// receive processes the events that watches have sent until now.
+func (v *waiter[R]) receive(ctx context.Context, heard watchEvent) {
+	doubtful := v.handle(heard)
 	for more := true; more; {
 		select {
-		case heard = <-v.watches.news:
-			doubtful = append(doubtful, v.take(heard)...)
+		case heard = <-v.watches.events:
+			doubtful = append(doubtful, v.handle(heard)...)
 		default:
 			more = false
 		}
 	}
 	isDoubtful := func(object *resource.Info) bool { return slices.Contains(doubtful, object) }
 	if slices.ContainsFunc(v.pending, isDoubtful) {
-		v.look(ctx, slices.DeleteFunc(slices.Clone(v.pending), func(object *resource.Info) bool { return !isDoubtful(object) }))
+		v.poll(ctx, slices.DeleteFunc(slices.Clone(v.pending), func(object *resource.Info) bool { return !isDoubtful(object) }))
 	}
 }
 
-// take takes in one piece of news and gives what has to be looked at because of it.
+// handle takes in one piece of news and gives what has to be looked at because of it.
 // That something was deleted is no proof that it is gone: it can be there again, or have
 // lost the label by which it is watched.
-func (v *vigil[R]) take(heard news) (doubtful []*resource.Info) {
+func (v *waiter[R]) handle(heard watchEvent) (doubtful []*resource.Info) {
 	for _, object := range slices.Clone(v.pending) {
 		if groupOf(object) != heard.of || heard.object != nil && heard.object.GetName() != object.Name {
 			continue
@@ -168,8 +168,8 @@ func (v *vigil[R]) take(heard news) (doubtful []*resource.Info) {
 			doubtful = append(doubtful, object)
 			continue
 		}
-		got := sight{object: heard.object}
-		reason, done, err := v.aim.judge(object, got)
+		got := readResult{object: heard.object}
+		reason, done, err := v.condition.evaluate(object, got)
 		if err != nil {
 			doubtful = append(doubtful, object)
 			continue
@@ -183,13 +183,13 @@ func (v *vigil[R]) take(heard news) (doubtful []*resource.Info) {
 	return doubtful
 }
 
-// look sees for itself. What could not be seen stays pending.
-func (v *vigil[R]) look(ctx context.Context, objects []*resource.Info) {
+// poll sees for itself. What could not be seen stays pending.
+func (v *waiter[R]) poll(ctx context.Context, objects []*resource.Info) {
 	var failure error
 	all := len(objects) == len(v.pending)
-	seen := v.client.reader.look(ctx, objects, whole)
+	seen := v.client.reader.read(ctx, objects, whole)
 	for _, object := range slices.Clone(objects) {
-		reason, done, err := v.aim.judge(object, seen[object])
+		reason, done, err := v.condition.evaluate(object, seen[object])
 		if err != nil {
 			if failure == nil {
 				failure = err
@@ -206,8 +206,8 @@ func (v *vigil[R]) look(ctx context.Context, objects []*resource.Info) {
 	}
 }
 
-func (v *vigil[R]) note(object *resource.Info, got sight, reason R, done bool) {
-	v.watches.saw(object, got.object)
+func (v *waiter[R]) note(object *resource.Info, got readResult, reason R, done bool) {
+	v.watches.observe(object, got.object)
 	if !done {
 		v.reasons[object] = reason
 		return
@@ -222,8 +222,8 @@ func (v *vigil[R]) note(object *resource.Info, got sight, reason R, done bool) {
 	}
 }
 
-// left is why objects are pending, in their order.
-func (v *vigil[R]) left() []R {
+// unmetReasons is why objects are pending, in their order.
+func (v *waiter[R]) unmetReasons() []R {
 	left := make([]R, 0, len(v.pending))
 	for _, object := range v.pending {
 		if reason, known := v.reasons[object]; known {
@@ -234,7 +234,7 @@ func (v *vigil[R]) left() []R {
 }
 
 // result says what was missing when it was looked last.
-func (v *vigil[R]) result(ctx context.Context) error {
+func (v *waiter[R]) result(ctx context.Context) error {
 	switch {
 	case len(v.pending) == 0:
 		return nil
@@ -243,5 +243,5 @@ func (v *vigil[R]) result(ctx context.Context) error {
 	case len(v.reasons) == 0 && ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return v.aim.missed(v.left())
+	return v.condition.timeoutError(v.unmetReasons())
 }

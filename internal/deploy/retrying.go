@@ -30,46 +30,46 @@ type Attempt struct {
 type Notify func(ctx context.Context, attempt Attempt)
 
 const (
-	// grace is how long an operation that runs may go on when its run is over or was
+	// readinessDeadlineSlack is how long an operation that runs may go on when its run is over or was
 	// interrupted. What it waits for is given up then, and the release says so.
-	grace = 10 * time.Second
-	// patience is how long a cluster is asked again that answers and does not say
+	readinessDeadlineSlack = 10 * time.Second
+	// lookTimeout is how long a cluster is asked again that answers and does not say
 	// what is there.
-	patience = 5 * time.Second
+	lookTimeout = 5 * time.Second
 )
 
-// persistent is a cluster on which operations that did not come through, for a
+// retrying is a cluster on which operations that did not come through, for a
 // reason that passes, are tried again inside their time. The outcome of a write
 // that was cut off is unknown: before the next attempt the release is read and it
 // is decided anew what to do, as the next apply would.
-type persistent struct {
+type retrying struct {
 	Cluster
 	name   string
 	notify []Notify
-	// slots are those of the engine. Every operation is called with one of them, and
+	// tokens are those of the engine. Every operation is called with one of them, and
 	// does without it while it pauses, so that a cluster which is in trouble does not
 	// hold up the others.
-	slots *semaphore.Weighted
+	tokens *semaphore.Weighted
 }
 
-// persist gives clusters on which operations are tried again.
-func persist(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clusters {
+// withRetries gives clusters on which operations are tried again.
+func withRetries(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clusters {
 	return func(name string) (Cluster, error) {
 		found, err := clusters(name)
 		if err != nil {
 			return nil, err
 		}
-		return persistent{Cluster: found, name: name, notify: notify, slots: slots}, nil
+		return retrying{Cluster: found, name: name, notify: notify, tokens: slots}, nil
 	}
 }
 
-// Look reads what is there. A cluster that does not answer at all is not asked
+// Snapshot reads what is there. A cluster that does not answer at all is not asked
 // again: nothing was begun there.
-func (p persistent) Look(ctx context.Context) (release.Snapshot, error) {
-	return repeat(ctx, p, attempts{limit: patience, doing: "reading the cluster"}, func() (release.Snapshot, error) {
-		snapshot, err := p.Cluster.Look(ctx)
+func (p retrying) Snapshot(ctx context.Context) (release.Snapshot, error) {
+	return repeat(ctx, p, attempts{limit: lookTimeout, doing: "reading the cluster"}, func() (release.Snapshot, error) {
+		snapshot, err := p.Cluster.Snapshot(ctx)
 		if !isBusy(err) {
-			err = final(err)
+			err = permanent(err)
 		}
 		return snapshot, err
 	})
@@ -77,23 +77,23 @@ func (p persistent) Look(ctx context.Context) (release.Snapshot, error) {
 
 // Write carries out an action, and another one if the first was cut off and left
 // something else to do.
-func (p persistent) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
-	lasting, cancel := outlast(ctx, grace)
+func (p retrying) Write(ctx context.Context, action release.Action, d target.Deployment, observed *release.Observed, w release.Write) (release.Written, error) {
+	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	content := ""
-	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Turn}, func() (release.Written, error) {
+	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
-				return release.Written{Content: content}, passing(err)
+				return release.Written{Content: content}, retryable(err)
 			}
 			// What was known before does not count for a record that has changed since. For
 			// one that is as it was, what was decided first still holds.
 			if isChanged(observed, now) {
 				if action, err = release.Decide(release.Facts{}, w.Mark, now, w.TakeRelease); err != nil {
-					return release.Written{Content: content}, final(err)
+					return release.Written{Content: content}, permanent(err)
 				}
 			}
 			observed = now
@@ -105,7 +105,7 @@ func (p persistent) Write(ctx context.Context, action release.Action, d target.D
 			written.Content = content
 		}
 		content = written.Content
-		return written, passing(err)
+		return written, retryable(err)
 	})
 }
 
@@ -119,8 +119,8 @@ func isChanged(before, now *release.Observed) bool {
 // Uninstall removes a release as long as it is the holder's. What follows on that, such as
 // its namespace, is tried again too when the release itself is gone: no later apply would
 // know of it.
-func (p persistent) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
-	lasting, cancel := outlast(ctx, grace)
+func (p retrying) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {
+	lasting, cancel := extendDeadline(ctx, readinessDeadlineSlack)
 	defer cancel()
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
@@ -129,12 +129,12 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 		if !first {
 			now, err := p.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
-				return release.Removed{Kept: kept}, passing(err)
+				return release.Removed{Kept: kept}, retryable(err)
 			}
 			if now != nil {
 				action, err := release.DecideRemoval(removal.Mark, now, removal.TakeOwnership)
 				if action != release.Uninstall {
-					return release.Removed{Kept: kept}, final(err)
+					return release.Removed{Kept: kept}, permanent(err)
 				}
 				observed = *now
 			}
@@ -144,7 +144,7 @@ func (p persistent) Uninstall(ctx context.Context, observed release.Observed, re
 		removed, err := p.Cluster.Uninstall(lasting, observed, removal)
 		kept = append(kept, removed.Kept...)
 		removed.Kept = kept
-		return removed, passing(err)
+		return removed, retryable(err)
 	})
 }
 
@@ -153,7 +153,7 @@ type attempts struct {
 	limit         time.Duration
 	bundle, doing string
 	// turn is the operation's if it can rest, else it holds one of the slots.
-	turn release.Turn
+	turn release.Token
 }
 
 // pause makes room for others until resume.
@@ -179,12 +179,12 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 // repeat calls an operation until it succeeds, fails for good, or its time is
 // over. It answers the error of the last attempt. Nothing is tried again once ctx
 // has ended.
-func repeat[T any](ctx context.Context, p persistent, of attempts, operation func() (T, error)) (T, error) {
+func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
 	policy := retry.Operation()
 	pausing := false
 	resume := func() {
 		if pausing {
-			of.resume(ctx, p.slots)
+			of.resume(ctx, p.tokens)
 			pausing = false
 		}
 	}
@@ -199,7 +199,7 @@ func repeat[T any](ctx context.Context, p persistent, of attempts, operation fun
 		for _, notify := range p.notify {
 			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
 		}
-		of.pause(p.slots)
+		of.pause(p.tokens)
 		pausing = true
 	})
 	if err == nil || retry.IsPermanent(last) {
@@ -208,16 +208,16 @@ func repeat[T any](ctx context.Context, p persistent, of attempts, operation fun
 	return result, last
 }
 
-// final keeps an error from being tried again.
-func final(err error) error { return retry.Permanent(err) }
+// permanent keeps an error from being tried again.
+func permanent(err error) error { return retry.Permanent(err) }
 
-// passing lets an error be tried again that has a cause which passes.
-func passing(err error) error {
+// retryable lets an error be tried again that has a cause which passes.
+func retryable(err error) error {
 	unreachable, changed := (*status.UnreachableError)(nil), (*release.ChangedError)(nil)
 	if isBusy(err) || errors.As(err, &unreachable) || errors.As(err, &changed) {
 		return err
 	}
-	return final(err)
+	return permanent(err)
 }
 
 // isBusy says whether a cluster answered and could not do what it was asked.
@@ -226,8 +226,8 @@ func isBusy(err error) bool {
 	return errors.As(err, &busy)
 }
 
-// outlast makes a context that ends some time after ctx does.
-func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+// extendDeadline makes a context that ends some time after ctx does.
+func extendDeadline(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.NewTimer(by)

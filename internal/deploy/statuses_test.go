@@ -20,7 +20,7 @@ func TestSurvey(t *testing.T) {
 		gone    bool
 		there   func(*release.Observed)
 		finds   release.Finding
-		arrange func(*memory)
+		arrange func(*memoryCluster)
 		state   status.State
 		message string
 		fails   []string
@@ -55,7 +55,7 @@ func TestSurvey(t *testing.T) {
 				test.arrange(clusters["c1"])
 			}
 
-			got := clusters.engine().Survey(t.Context(), owner, []target.Deployment{web})
+			got := clusters.engine().Status(t.Context(), owner, []target.Deployment{web})
 
 			if diff := cmp.Diff(test.fails, failed(got.Failures), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)

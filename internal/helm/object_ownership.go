@@ -19,31 +19,31 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// holding says which release the live annotations of an object name. A manifest, which
+// objectOwnership says which release the live annotations of an object name. A manifest, which
 // anybody who may write a record can write, does not decide what is deleted.
-type holding int
+type objectOwnership int
 
 const (
-	heldByNobody holding = iota
-	heldByOther
-	heldByRelease
+	ownedByNobody objectOwnership = iota
+	ownedByOther
+	ownedByRelease
 )
 
-// holdingOf compares annotations with a release, named as release.Key.
-func holdingOf(annotations map[string]string, of string) holding {
+// objectOwnershipOf compares annotations with a release, named as release.Key.
+func objectOwnershipOf(annotations map[string]string, of string) objectOwnership {
 	switch name := annotations[wellknown.ReleaseName]; {
 	case name == "":
-		return heldByNobody
+		return ownedByNobody
 	case release.Key(annotations[wellknown.ReleaseNamespace], name) == of:
-		return heldByRelease
+		return ownedByRelease
 	}
-	return heldByOther
+	return ownedByOther
 }
 
 // liveObject is what a cluster says of an object, zero if there is none.
 type liveObject struct {
 	uid  types.UID
-	held holding
+	held objectOwnership
 	// namespace is "" for an object of the whole cluster.
 	namespace string
 }
@@ -69,7 +69,7 @@ func liveObjects(ctx context.Context, getter action.RESTClientGetter, of release
 		defer mu.Unlock()
 		there[member.object.Key()] = liveObject{
 			uid: live.GetUID(), namespace: at.namespace,
-			held: holdingOf(live.GetAnnotations(), release.Key(of.Namespace, of.Release)),
+			held: objectOwnershipOf(live.GetAnnotations(), release.Key(of.Namespace, of.Release)),
 		}
 	}, func(error) bool { return false })
 	if err != nil {
@@ -109,7 +109,7 @@ func (k *kubeClient) drop(info *resource.Info) error {
 	if err != nil {
 		return fmt.Errorf("reading the annotations of %s %s: %w", info.Mapping.GroupVersionKind.Kind, info.Name, err)
 	}
-	if holdingOf(object.GetAnnotations(), k.release) != heldByRelease || isKept(object) {
+	if objectOwnershipOf(object.GetAnnotations(), k.release) != ownedByRelease || isKept(object) {
 		return nil
 	}
 	_, err = deleteOne(k.ctx, info, metav1.DeletePropagationBackground, object.GetUID())

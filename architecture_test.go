@@ -18,52 +18,52 @@ import (
 
 const module = "github.com/agentless-fleet/terraform-provider-fleet"
 
-// room is what a folder of internal/ may import. A room may always import itself.
-type room struct {
-	code   []string // rooms, from its code
-	tests  []string // rooms, from its tests besides
-	speaks []string // languages, in its code
-	// testsSpeak are languages its tests use besides.
-	testsSpeak []string
-	// pure rooms reach no language at all, not even through a library.
+// rule is what a package of internal/, with the folders below it, may import. It may always import itself.
+type rule struct {
+	code  []string // packages, from its code
+	tests []string // packages, from its tests as well
+	uses  []string // libraries, in its code
+	// testsUse are libraries that its tests use as well.
+	testsUse []string
+	// A pure package uses none of these libraries, not even through another one.
 	pure bool
 }
 
-// house is the plan that DESIGN.md draws. An arrow it does not name is not there.
-func house() map[string]room {
+// architecture is what DESIGN.md shows. What it does not name may not be imported.
+func architecture() map[string]rule {
 	core := []string{"wellknown", "fetch", "retry", "diff", "sops", "fleetyaml", "bundle", "target", "release", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
-	props := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
-	// Nothing is mocked that can be run, so tests above the core use the real things.
-	genuine := slices.Concat(edges, props, []string{"source", "deploy", "sandboxed"})
+	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
+	// Nothing is mocked that can be run, so tests above the core use real servers.
+	realThings := slices.Concat(edges, testServers, []string{"source", "deploy", "sandboxed"})
 	foreign := []string{"Kubernetes", "go-git"}
 
-	return map[string]room{
-		"main":     {code: []string{"provider", "sandboxed", "worker"}, speaks: []string{"Terraform"}},
-		"examples": {code: props, tests: props, speaks: foreign, testsSpeak: foreign},
+	return map[string]rule{
+		"main":     {code: []string{"provider", "sandboxed", "worker"}, uses: []string{"Terraform"}},
+		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "framework"}), tests: append([]string{"sandboxed", "worker"}, props...),
-			speaks: []string{"Terraform", "Kubernetes"}, testsSpeak: foreign,
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
+			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
 		},
-		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: genuine, testsSpeak: foreign},
+		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
-		"deploy":   {code: core, tests: genuine, testsSpeak: foreign, pure: true},
-		"source":   {code: core, tests: genuine, testsSpeak: foreign, pure: true},
-		"protocol": {code: []string{"diff", "fetch"}, speaks: []string{"Terraform"}},
+		"deploy":   {code: core, tests: realThings, testsUse: foreign, pure: true},
+		"source":   {code: core, tests: realThings, testsUse: foreign, pure: true},
+		"protocol": {code: []string{"diff", "fetch"}, uses: []string{"Terraform"}},
 		// Any provider could use it, so it imports nothing of this one.
-		"framework": {speaks: []string{"Terraform"}},
+		"framework": {uses: []string{"Terraform"}},
 
-		"git":       {code: core, tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
-		"manifest":  {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
-		"chart":     {code: core, tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
-		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
-		"sandbox":   {code: append([]string{"render", "worker"}, core...), tests: genuine, testsSpeak: foreign},
-		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize", "sandbox", "worker"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
-		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: genuine, speaks: []string{"Helm", "Kubernetes"}, testsSpeak: foreign},
-		"kustomize": {code: core, tests: genuine, speaks: []string{"kustomize"}, testsSpeak: foreign},
-		"kube":      {code: core, tests: genuine, speaks: []string{"Kubernetes"}, testsSpeak: foreign},
+		"git":       {code: core, tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
+		"manifest":  {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
+		"chart":     {code: core, tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
+		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
+		"sandbox":   {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},
+		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize", "sandbox", "worker"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
+		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
+		"kustomize": {code: core, tests: realThings, uses: []string{"kustomize"}, testsUse: foreign},
+		"kube":      {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release", "rollout"}, pure: true},
 		"rollout":   {code: []string{"wellknown", "fleetyaml", "bundle", "target"}, pure: true},
@@ -81,21 +81,21 @@ func house() map[string]room {
 		"worker": {code: []string{"status"}, pure: true},
 
 		// Nothing but tests.
-		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsSpeak: foreign},
+		"conformance": {tests: slices.Concat(core, edges, []string{"sandboxed"}), testsUse: foreign},
 
 		// A program that measures the built provider from outside.
-		"bench":     {code: props, tests: props, speaks: []string{"Kubernetes"}},
-		"charttest": {tests: genuine, speaks: []string{"Helm"}, testsSpeak: foreign},
-		"faulttest": {tests: genuine, testsSpeak: foreign},
+		"bench":     {code: testServers, tests: testServers, uses: []string{"Kubernetes"}},
+		"charttest": {tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
+		"faulttest": {tests: realThings, testsUse: foreign},
 		"sopstest":  {pure: true},
-		"gittest":   {tests: genuine, speaks: []string{"go-git"}, testsSpeak: foreign},
-		"testenv":   {tests: genuine, speaks: []string{"Kubernetes", "Terraform"}, testsSpeak: foreign},
+		"gittest":   {tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
+		"testenv":   {tests: realThings, uses: []string{"Kubernetes", "Terraform"}, testsUse: foreign},
 	}
 }
 
-// languages maps import path prefixes to what speaking them means; the longest prefix wins, and
-// "" is free for every room.
-func languages() map[string]string {
+// libraries maps import path prefixes to the library; the longest prefix wins, and
+// "" is free for every package.
+func libraries() map[string]string {
 	return map[string]string{
 		"github.com/hashicorp/terraform-": "Terraform",
 		"helm.sh/":                        "Helm",
@@ -119,11 +119,11 @@ type pkg struct {
 	XTestImports []string
 }
 
-func TestArrowsGoDown(t *testing.T) {
+func TestImportDirection(t *testing.T) {
 	t.Parallel()
 
-	for _, crossing := range crossings(listPackages(t), house()) {
-		t.Error(crossing)
+	for _, violation := range violations(listPackages(t), architecture()) {
+		t.Error(violation)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestTemplatesRunInWorkers(t *testing.T) {
 	}
 	allowed := map[string]bool{"main": true, "sandboxed": true, "bench": true}
 	for _, p := range listPackages(t) {
-		name, own := roomOf(p.ImportPath)
+		name, own := packageOf(p.ImportPath)
 		if !own || allowed[name] {
 			continue
 		}
@@ -150,7 +150,7 @@ func TestTemplatesRunInWorkers(t *testing.T) {
 	}
 }
 
-func TestCrossings(t *testing.T) {
+func TestViolations(t *testing.T) {
 	t.Parallel()
 
 	const (
@@ -161,7 +161,7 @@ func TestCrossings(t *testing.T) {
 		packages []pkg
 		want     []string
 	}{
-		"arrows down": {packages: []pkg{
+		"imports down": {packages: []pkg{
 			{ImportPath: module, Imports: []string{internal + "provider", "fmt"}},
 			{ImportPath: internal + "provider", Imports: []string{internal + "deploy", internal + "helm"}},
 			{ImportPath: internal + "deploy", Imports: []string{internal + "release"}, TestImports: []string{internal + "kube"}},
@@ -189,7 +189,7 @@ func TestCrossings(t *testing.T) {
 			packages: []pkg{{ImportPath: internal + "helm", Imports: []string{internal + "kube"}}},
 			want:     []string{"internal/helm imports internal/kube"},
 		},
-		"a folder in a room is bound like the room": {
+		"a folder in a package is bound like the package": {
 			packages: []pkg{{ImportPath: internal + "git/auth", Imports: []string{internal + "kube"}}},
 			want:     []string{"internal/git/auth imports internal/kube"},
 		},
@@ -205,19 +205,19 @@ func TestCrossings(t *testing.T) {
 			packages: []pkg{{ImportPath: internal + "target", XTestImports: []string{internal + "testenv"}}},
 			want:     []string{"tests of internal/target import internal/testenv"},
 		},
-		"core speaks Kubernetes": {
+		"core uses Kubernetes": {
 			packages: []pkg{{ImportPath: internal + "target", Imports: []string{"k8s.io/client-go/rest"}}},
-			want:     []string{"internal/target speaks Kubernetes: it imports k8s.io/client-go/rest"},
+			want:     []string{"internal/target uses Kubernetes: it imports k8s.io/client-go/rest"},
 		},
-		"another room speaks Helm": {
+		"another package uses Helm": {
 			packages: []pkg{{ImportPath: internal + "kube", Imports: []string{"helm.sh/helm/v3/pkg/chart"}}},
-			want:     []string{"internal/kube speaks Helm: it imports helm.sh/helm/v3/pkg/chart"},
+			want:     []string{"internal/kube uses Helm: it imports helm.sh/helm/v3/pkg/chart"},
 		},
-		"test speaks Terraform below the provider": {
+		"test uses Terraform below the provider": {
 			packages: []pkg{{ImportPath: internal + "helm", TestImports: []string{"github.com/hashicorp/terraform-plugin-testing/helper/resource"}}},
-			want:     []string{"tests of internal/helm speak Terraform: they import github.com/hashicorp/terraform-plugin-testing/helper/resource"},
+			want:     []string{"tests of internal/helm use Terraform: they import github.com/hashicorp/terraform-plugin-testing/helper/resource"},
 		},
-		"core reaches a language through a library": {
+		"core uses a library through another one": {
 			packages: []pkg{
 				{ImportPath: internal + "status", Imports: []string{"example.com/a"}},
 				{ImportPath: "example.com/a", Imports: []string{"example.com/b", "fmt"}},
@@ -225,21 +225,21 @@ func TestCrossings(t *testing.T) {
 			},
 			want: []string{"internal/status reaches Kubernetes: example.com/a → example.com/b → k8s.io/client-go/rest"},
 		},
-		"a room nobody planned": {
+		"a package that the table lacks": {
 			packages: []pkg{{ImportPath: internal + "utils"}},
-			want:     []string{"internal/utils is in no room of the plan"},
+			want:     []string{"internal/utils is not in the table of packages"},
 		},
-		"a folder beside the house": {
+		"a folder outside of internal": {
 			packages: []pkg{{ImportPath: module + "/deploy"}},
-			want:     []string{"deploy is in no room of the plan"},
+			want:     []string{"deploy is not in the table of packages"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			if diff := cmp.Diff(tt.want, crossings(tt.packages, house())); diff != "" {
-				t.Errorf("crossings (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, violations(tt.packages, architecture())); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -272,8 +272,8 @@ func listPackages(t *testing.T) []pkg {
 	}
 }
 
-// crossings says, one line each, where packages leave the plan.
-func crossings(packages []pkg, plan map[string]room) []string {
+// violations returns a line for each import that the architecture does not allow.
+func violations(packages []pkg, table map[string]rule) []string {
 	imports := make(map[string][]string, len(packages))
 	for _, p := range packages {
 		imports[p.ImportPath] = p.Imports
@@ -281,18 +281,18 @@ func crossings(packages []pkg, plan map[string]room) []string {
 
 	var found []string
 	for _, p := range packages {
-		name, own := roomOf(p.ImportPath)
+		name, own := packageOf(p.ImportPath)
 		if !own {
 			continue
 		}
 		short := strings.TrimPrefix(p.ImportPath, module+"/")
-		r, planned := plan[name]
+		r, planned := table[name]
 		if !planned {
-			found = append(found, short+" is in no room of the plan")
+			found = append(found, short+" is not in the table of packages")
 			continue
 		}
-		found = append(found, r.codeCrossings(name, short, p.Imports)...)
-		found = append(found, r.testCrossings(name, short, slices.Concat(p.TestImports, p.XTestImports))...)
+		found = append(found, r.codeViolations(name, short, p.Imports)...)
+		found = append(found, r.testViolations(name, short, slices.Concat(p.TestImports, p.XTestImports))...)
 		if r.pure {
 			found = append(found, reaches(short, p.Imports, imports)...)
 		}
@@ -301,40 +301,40 @@ func crossings(packages []pkg, plan map[string]room) []string {
 	return found
 }
 
-func (r room) codeCrossings(name, short string, imports []string) []string {
+func (r rule) codeViolations(name, short string, imports []string) []string {
 	var found []string
 	for _, imported := range imports {
-		to, own := roomOf(imported)
+		to, own := packageOf(imported)
 		if own && to != name && !slices.Contains(r.code, to) {
 			found = append(found, fmt.Sprintf("%s imports %s", short, strings.TrimPrefix(imported, module+"/")))
 		}
-		if l := languageOf(imported); l != "" && !slices.Contains(r.speaks, l) {
-			found = append(found, fmt.Sprintf("%s speaks %s: it imports %s", short, l, imported))
+		if l := libraryOf(imported); l != "" && !slices.Contains(r.uses, l) {
+			found = append(found, fmt.Sprintf("%s uses %s: it imports %s", short, l, imported))
 		}
 	}
 
 	return found
 }
 
-func (r room) testCrossings(name, short string, imports []string) []string {
+func (r rule) testViolations(name, short string, imports []string) []string {
 	var found []string
-	rooms := slices.Concat(r.code, r.tests, []string{name})
-	spoken := slices.Concat(r.speaks, r.testsSpeak)
+	allowed := slices.Concat(r.code, r.tests, []string{name})
+	spoken := slices.Concat(r.uses, r.testsUse)
 	for _, imported := range imports {
-		to, own := roomOf(imported)
-		if own && !slices.Contains(rooms, to) {
+		to, own := packageOf(imported)
+		if own && !slices.Contains(allowed, to) {
 			found = append(found, fmt.Sprintf("tests of %s import %s", short, strings.TrimPrefix(imported, module+"/")))
 		}
-		if l := languageOf(imported); l != "" && !slices.Contains(spoken, l) {
-			found = append(found, fmt.Sprintf("tests of %s speak %s: they import %s", short, l, imported))
+		if l := libraryOf(imported); l != "" && !slices.Contains(spoken, l) {
+			found = append(found, fmt.Sprintf("tests of %s use %s: they import %s", short, l, imported))
 		}
 	}
 
 	return found
 }
 
-// reaches follows libraries from a package's imports and reports the first way to each language.
-// It does not enter our own rooms, which are judged by themselves, nor what is free for everybody.
+// reaches follows libraries from a package's imports and reports the first way to each library.
+// It does not enter our own packages, which are checked by themselves, nor libraries that are free for all.
 func reaches(short string, start []string, imports map[string][]string) []string {
 	ways := make(map[string]string)
 	seen := make(map[string]bool)
@@ -348,15 +348,15 @@ func reaches(short string, start []string, imports map[string][]string) []string
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		_, own := roomOf(at.path)
-		_, named := language(at.path)
+		_, own := packageOf(at.path)
+		_, named := library(at.path)
 		if seen[at.path] || own || named {
 			continue
 		}
 		seen[at.path] = true
 		for _, next := range imports[at.path] {
 			way := at.way + " → " + next
-			if l := languageOf(next); l != "" && ways[l] == "" {
+			if l := libraryOf(next); l != "" && ways[l] == "" {
 				ways[l] = way
 			}
 			queue = append(queue, step{path: next, way: way})
@@ -371,10 +371,10 @@ func reaches(short string, start []string, imports map[string][]string) []string
 	return found
 }
 
-// roomOf names the room of one of our packages: the folder below internal/, "main" for the
-// root, "examples" for what is below examples/, and "./path" for anything else, which is no room.
+// packageOf names the top folder of one of our packages: the folder below internal/, "main" for the
+// root, "examples" for what is below examples/, and "./path" for anything else, which no rule names.
 // own is false for other modules.
-func roomOf(path string) (name string, own bool) {
+func packageOf(path string) (name string, own bool) {
 	if path == module {
 		return "main", true
 	}
@@ -395,17 +395,17 @@ func roomOf(path string) (name string, own bool) {
 	return name, true
 }
 
-// languageOf is "" for an import that everybody may have.
-func languageOf(path string) string {
-	l, _ := language(path)
+// libraryOf is "" for an import that everybody may have.
+func libraryOf(path string) string {
+	l, _ := library(path)
 
 	return l
 }
 
-// language returns what importing path means, and whether the table names it at all.
-func language(path string) (name string, named bool) {
+// library returns the library of an import path, and whether the table names it.
+func library(path string) (name string, named bool) {
 	longest := -1
-	for prefix, l := range languages() {
+	for prefix, l := range libraries() {
 		if strings.HasPrefix(path, prefix) && len(prefix) > longest {
 			longest, name = len(prefix), l
 		}

@@ -22,49 +22,49 @@ var (
 	errDepth = fmt.Errorf("its folders are nested more than %d deep", maxDepth)
 )
 
-// survey counts what lies below a folder.
-type survey struct {
+// treeStats counts what lies below a folder.
+type treeStats struct {
 	names   int // Files and folders.
 	modules int // Submodules.
 	depth   int // Levels of folders.
 }
 
-// survey looks at every folder once, wherever it appears. depth is how deep this
+// stats looks at every folder once, wherever it appears. depth is how deep this
 // one lies.
-func (o *objects) survey(folder plumbing.Hash, depth int) (survey, error) {
-	if found, ok := o.surveys[folder]; ok {
+func (o *objects) stats(folder plumbing.Hash, depth int) (treeStats, error) {
+	if found, ok := o.allStats[folder]; ok {
 		if depth+found.depth > maxDepth {
-			return survey{}, errDepth
+			return treeStats{}, errDepth
 		}
 		return found, nil
 	}
 	if depth > maxDepth {
-		return survey{}, errDepth
+		return treeStats{}, errDepth
 	}
 	entries, err := o.decode(folder)
 	if err != nil {
-		return survey{}, err
+		return treeStats{}, err
 	}
-	total := survey{names: len(entries)}
+	total := treeStats{names: len(entries)}
 	for _, e := range entries {
 		switch {
 		case !e.mode.IsDir():
 		case e.hash.IsZero():
 			total.modules++
 		default:
-			below, err := o.survey(e.hash, depth+1)
+			below, err := o.stats(e.hash, depth+1)
 			if err != nil {
-				return survey{}, err
+				return treeStats{}, err
 			}
 			total.names += below.names
 			total.modules += below.modules
 			total.depth = max(total.depth, below.depth+1)
 		}
 		if total.names > maxNames {
-			return survey{}, errNames
+			return treeStats{}, errNames
 		}
 	}
-	o.surveys[folder] = total
+	o.allStats[folder] = total
 	return total, nil
 }
 
@@ -72,7 +72,7 @@ var errModulesMany = errors.New("there are too many submodules")
 
 // links are the commits of submodules by path, of at most limit.
 func (o *objects) links(limit int) (map[string]plumbing.Hash, error) {
-	if o.surveys[o.top].modules > limit {
+	if o.allStats[o.top].modules > limit {
 		return nil, errModulesMany
 	}
 	links := map[string]plumbing.Hash{}
@@ -80,7 +80,7 @@ func (o *objects) links(limit int) (map[string]plumbing.Hash, error) {
 }
 
 func (o *objects) addLinks(links map[string]plumbing.Hash, folder plumbing.Hash, at string) error {
-	if o.surveys[folder].modules == 0 {
+	if o.allStats[folder].modules == 0 {
 		return nil
 	}
 	entries, err := o.list(folder)

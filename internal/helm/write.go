@@ -62,11 +62,11 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 	if w.Known != nil {
 		op.client.within = w.Known.TargetNamespace
 	}
-	if w.Turn != nil && !d.HelmOptions().Atomic { // What is atomic may have all of it to write again.
-		op.client.rest = w.Turn.Rest
-		op.client.resume = func() error { return w.Turn.Resume(ctx) }
+	if w.Token != nil && !d.HelmOptions().Atomic { // What is atomic may have all of it to write again.
+		op.client.rest = w.Token.Yield
+		op.client.resume = func() error { return w.Token.Resume(ctx) }
 	}
-	op.client.spare = w.Spare
+	op.client.spare = w.KeepObjects
 	// An operation that is rolled back when it fails waits, as in Helm (pkg/action/upgrade.go,
 	// RunWithContext): else objects that never become ready are no failure.
 	w.Wait = w.Wait || d.HelmOptions().Atomic
@@ -98,7 +98,7 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 func (x *releaseWriter) prepare(ctx context.Context, op *operation, d target.Deployment, mark release.Mark, observed *release.Observed) error {
 	var making errgroup.Group
 	making.Go(status.Recovering("preparing the namespace", func() error { return x.namespaces.prepare(ctx, d, mark, observed) }))
-	op.records.foresee(d.Release) //nolint:contextcheck // the records have it
+	op.records.prefetchHistory(d.Release) //nolint:contextcheck // the records have it
 	return making.Wait()
 }
 
@@ -107,7 +107,7 @@ func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action rele
 	switch action {
 	case release.Install:
 		w.Mark.Revision = revision + 1
-		return x.brought(x.install(ctx, op, d, w))
+		return x.refreshCapabilities(x.install(ctx, op, d, w))
 	case release.Recover:
 		if err := op.interrupt(d.Release, revision); err != nil {
 			return release.Written{}, err
@@ -115,7 +115,7 @@ func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action rele
 		fallthrough
 	case release.Upgrade:
 		w.Mark.Revision = revision + 1
-		return x.brought(x.upgrade(ctx, op, d, w))
+		return x.refreshCapabilities(x.upgrade(ctx, op, d, w))
 	case release.Keep, release.Adopt:
 		w.Mark.Revision = revision
 		return x.adopt(ctx, op, d, w)
@@ -124,9 +124,9 @@ func (x *releaseWriter) carryOut(ctx context.Context, op *operation, action rele
 	return release.Written{}, fmt.Errorf("release %s cannot be written by the action %s", d.Release, action)
 }
 
-// brought looks whether what was written changes what the cluster can do. What comes
+// refreshCapabilities looks whether what was written changes what the cluster can do. What comes
 // after it, as a bundle that depends on it, is to be rendered for that.
-func (x *releaseWriter) brought(written release.Written, err error) (release.Written, error) {
+func (x *releaseWriter) refreshCapabilities(written release.Written, err error) (release.Written, error) {
 	if slices.ContainsFunc(written.Rendering.Objects, func(o diff.Object) bool { return manifest.ChangesKinds(o.Kind) }) {
 		x.capabilities.forgetKinds()
 	}
@@ -162,7 +162,7 @@ func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deplo
 			Version: able.KubeVersion.Version, Major: able.KubeVersion.Major, Minor: able.KubeVersion.Minor, APIs: able.APIVersions,
 		},
 		Number: revision, Upgrade: upgrade,
-	}, learningLookup(x.connection.getter, op.masker), mapper)
+	}, collectSecretsOfLookup(x.connection.getter, op.masker), mapper)
 	op.records.rendered = made
 	return made.Rendered, err
 }

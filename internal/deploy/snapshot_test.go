@@ -17,10 +17,10 @@ import (
 func TestLookAhead(t *testing.T) {
 	t.Parallel()
 	web := deployment("c1", "web", "v1-a")
-	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)}
+	prior := map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)}
 	observe := func(drift deploy.Drift) func(context.Context, *deploy.Engine) []deploy.Failure {
 		return func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
-			return engine.Observe(ctx, holder(), drift, prior).Failures
+			return engine.Observe(ctx, identity(), drift, prior).Failures
 		}
 	}
 	tests := map[string]struct {
@@ -37,7 +37,7 @@ func TestLookAhead(t *testing.T) {
 		"release drift": {took: time.Second, do: observe(deploy.DriftRelease)},
 		"no drift":      {took: time.Second, do: observe(deploy.DriftNone)},
 		"a survey": {took: 2 * time.Second, do: func(ctx context.Context, engine *deploy.Engine) []deploy.Failure {
-			return engine.Survey(ctx, owner, []target.Deployment{web}).Failures
+			return engine.Status(ctx, owner, []target.Deployment{web}).Failures
 		}},
 	}
 	for name, test := range tests {

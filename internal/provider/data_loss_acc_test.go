@@ -13,8 +13,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 )
 
-// spoil makes the second cluster answer wrongly from its nth request on.
-func (o *ordeal) spoil(n int, fault func(*http.Request) faulttest.Fault) {
+// disturbOnce makes the second cluster answer wrongly from its nth request on.
+func (o *faultSuite) disturbOnce(n int, fault func(*http.Request) faulttest.Fault) {
 	var asked atomic.Int64
 	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
 		if asked.Add(1) <= int64(n) {
@@ -24,8 +24,8 @@ func (o *ordeal) spoil(n int, fault func(*http.Request) faulttest.Fault) {
 	})
 }
 
-// spoilAfterLooks makes it answer wrongly once its releases were listed so many times.
-func (o *ordeal) spoilAfterLooks(n int, fault func(*http.Request) faulttest.Fault) {
+// disturbAfterReads makes it answer wrongly once its releases were listed so many times.
+func (o *faultSuite) disturbAfterReads(n int, fault func(*http.Request) faulttest.Fault) {
 	var looked atomic.Int64
 	o.proxies[1].Set(func(request *http.Request) faulttest.Fault {
 		if looked.Load() >= int64(n) {
@@ -56,16 +56,16 @@ func TestAccWipeOut(t *testing.T) {
 	for name, fault := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOrdeal(t, 3)
+			o := newFaultSuite(t, 3)
 			o.timeout = "5s"
 			o.deploy(t, "first")
 			o.apply(t)
 			for _, n := range []int{1, 15} { // After the releases were listed, and while writing.
 				t.Run(fmt.Sprintf("from request %d", n+1), func(t *testing.T) {
-					o.throughWipeOut(t, n, fault)
+					o.throughDataLoss(t, n, fault)
 				})
 			}
-			o.spoilAfterLooks(2, fault) // That of the refresh, and that of the apply.
+			o.disturbAfterReads(2, fault) // That of the refresh, and that of the apply.
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
 			// What was not seen to go is still known, and goes with the next try.
@@ -81,32 +81,32 @@ func TestAccWipeOut(t *testing.T) {
 	}
 }
 
-// throughWipeOut runs every command while the second cluster answers wrongly.
-func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) faulttest.Fault) {
+// throughDataLoss runs every command while the second cluster answers wrongly.
+func (o *faultSuite) throughDataLoss(t *testing.T, n int, fault func(*http.Request) faulttest.Fault) {
 	t.Helper()
-	before := o.look(t)
+	before := o.observe(t)
 
-	o.spoil(n, fault)
+	o.disturbOnce(n, fault)
 	if output, err := o.try(t, "plan", "-input=false"); err != nil {
 		t.Errorf("planning fails: %v\n%s", err, output)
 	}
-	o.spoil(n, fault)
+	o.disturbOnce(n, fault)
 	if output, err := o.try(t, "apply", "-refresh-only", "-auto-approve", "-input=false"); err != nil {
 		t.Errorf("refreshing fails: %v\n%s", err, output)
 	}
 	if states := slices.Sorted(maps.Keys(o.states(t))); len(states) != 3*o.bundles {
 		t.Errorf("the state has forgotten deployments: %v", states)
 	}
-	if diff := cmp.Diff(before, o.look(t), cmp.AllowUnexported(view{}, revision{})); diff != "" {
+	if diff := cmp.Diff(before, o.observe(t), cmp.AllowUnexported(view{}, revision{})); diff != "" {
 		t.Errorf("something was touched (-before +after):\n%s", diff)
 	}
 	// Everything changes.
 	value := fmt.Sprintf("through %d", n)
 	o.deploy(t, value)
-	o.spoil(n, fault)
+	o.disturbOnce(n, fault)
 	_, _ = o.try(t, applying...)
 	o.set(nil)
-	expectSameObjects(t, before, o.look(t))
+	expectSameObjects(t, before, o.observe(t))
 	o.apply(t)
 	after := o.expectWhole(t, value)
 	expectSameObjects(t, before, after)
@@ -114,7 +114,7 @@ func (o *ordeal) throughWipeOut(t *testing.T, n int, fault func(*http.Request) f
 
 	// Another cluster leaves, and the one that lies stays.
 	o.deploy(t, value, "a")
-	o.spoil(n, fault)
+	o.disturbOnce(n, fault)
 	_, _ = o.try(t, applying...)
 	o.set(nil)
 	o.apply(t)

@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// holder has room in memory for objects that others are made from. Those it has
+// spillBuffer has room in memory for objects that others are made from. Those it has
 // no room for are kept in files, up to disk bytes.
-type holder struct {
-	dir  string
-	room int64
-	disk int64
+type spillBuffer struct {
+	dir       string
+	available int64
+	disk      int64
 }
 
-// holding is an object that is being held. It is written once, then read.
-type holding struct {
+// spilledObject is an object that is being held. It is written once, then read.
+type spilledObject struct {
 	size    int64
 	written int64
 	memory  []byte
-	file    *store  // nil when it is in memory.
-	from    *holder // nil when its memory is somebody else's.
+	file    *store       // nil when it is in memory.
+	from    *spillBuffer // nil when its memory is somebody else's.
 }
 
-// take makes place for an object of size bytes.
-func (h *holder) take(size int64) (*holding, error) {
-	made := &holding{size: size, from: h}
-	if size <= h.room {
-		h.room -= size
+// allocate makes place for an object of size bytes.
+func (h *spillBuffer) allocate(size int64) (*spilledObject, error) {
+	made := &spilledObject{size: size, from: h}
+	if size <= h.available {
+		h.available -= size
 		made.memory = make([]byte, 0, size)
 		return made, nil
 	}
@@ -47,7 +47,7 @@ func (h *holder) take(size int64) (*holding, error) {
 var errTooMuch = errors.New("an object is longer than declared")
 
 // Write implements io.Writer.
-func (h *holding) Write(p []byte) (int, error) {
+func (h *spilledObject) Write(p []byte) (int, error) {
 	if h.written+int64(len(p)) > h.size {
 		return 0, errTooMuch
 	}
@@ -60,7 +60,7 @@ func (h *holding) Write(p []byte) (int, error) {
 }
 
 // fill writes all of from, without a buffer between when it can.
-func (h *holding) fill(from io.Reader) error {
+func (h *spilledObject) fill(from io.Reader) error {
 	if h.file != nil {
 		_, err := io.Copy(struct{ io.Writer }{h}, from)
 		return err
@@ -78,7 +78,7 @@ func (h *holding) fill(from io.Reader) error {
 }
 
 // part writes n bytes from offset on to a writer. They must be there.
-func (h *holding) part(to io.Writer, offset, n int64) error {
+func (h *spilledObject) part(to io.Writer, offset, n int64) error {
 	if h.file == nil {
 		_, err := to.Write(h.memory[offset : offset+n])
 		return err
@@ -88,7 +88,7 @@ func (h *holding) part(to io.Writer, offset, n int64) error {
 }
 
 // bytes reads it all.
-func (h *holding) bytes() ([]byte, error) {
+func (h *spilledObject) bytes() ([]byte, error) {
 	if h.file == nil {
 		return slices.Clone(h.memory), nil // Others may read it too.
 	}
@@ -98,7 +98,7 @@ func (h *holding) bytes() ([]byte, error) {
 }
 
 // release gives the place back. What is in memory stays readable.
-func (h *holding) release() error {
+func (h *spilledObject) release() error {
 	if h == nil || h.from == nil {
 		return nil
 	}
@@ -106,6 +106,6 @@ func (h *holding) release() error {
 		h.from.disk += h.size
 		return errors.Join(h.file.Close(), os.Remove(h.file.Name())) //nolint:gosec // The name is our own.
 	}
-	h.from.room += h.size
+	h.from.available += h.size
 	return nil
 }

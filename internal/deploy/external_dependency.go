@@ -12,27 +12,27 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// outsideDependency is a bundle of another target that a deployment depends on.
-type outsideDependency struct {
+// externalDependency is a bundle of another target that a deployment depends on.
+type externalDependency struct {
 	run    *clusterRun
-	needed rollout.Outside
+	needed rollout.ExternalDependency
 	// timeout is how long its releases may take to get ready.
 	timeout time.Duration
 }
 
-func (r *clusterRun) dependencyOf(d target.Deployment, needed rollout.Outside) outsideDependency {
-	return outsideDependency{run: r, needed: needed, timeout: r.request.Settings.timeout(d)}
+func (r *clusterRun) externalDependencyOf(d target.Deployment, needed rollout.ExternalDependency) externalDependency {
+	return externalDependency{run: r, needed: needed, timeout: r.request.Settings.timeout(d)}
 }
 
 // check returns why the cluster does not have what a deployment depends on from elsewhere: a
 // release of the same owner, made by another target.
-func (o outsideDependency) check(ctx context.Context, known []*bundle.Bundle) error {
+func (o externalDependency) check(ctx context.Context, known []*bundle.Bundle) error {
 	leaving := map[string]bool{}
 	for _, key := range o.run.remove {
 		leaving[release.Key(o.run.request.Prior[key].Namespace, o.run.request.Prior[key].Release)] = true
 	}
 	found := false
-	for _, observed := range o.run.seen.snapshot.Of(o.run.request.Owner, o.needed.Bundle) {
+	for _, observed := range o.run.snapshot.snapshot.Of(o.run.request.Owner, o.needed.Bundle) {
 		if leaving[release.Key(observed.Namespace, observed.Release)] {
 			continue
 		}
@@ -46,14 +46,14 @@ func (o outsideDependency) check(ctx context.Context, known []*bundle.Bundle) er
 		}
 	}
 	if !found {
-		return &rollout.MissingDependencyError{Bundle: o.needed.Bundle, Meant: rollout.Nearest(o.needed.Bundle, known)}
+		return &rollout.MissingDependencyError{Bundle: o.needed.Bundle, Suggestion: rollout.Nearest(o.needed.Bundle, known)}
 	}
 	return nil
 }
 
 // stateOf is the state of a release of another target, for those that depend on it. Where
 // only Ready will do, the release gets the time to become ready.
-func (o outsideDependency) stateOf(ctx context.Context, observed release.Observed) (status.State, error) {
+func (o externalDependency) stateOf(ctx context.Context, observed release.Observed) (status.State, error) {
 	observation := status.Observation{Release: &observed, Ownership: observed.OwnershipBy(o.run.request.Owner)}
 	acceptsNotReady := o.needed.Accepts(string(status.NotReady))
 	state, _ := status.DetermineState(observation)
@@ -65,7 +65,7 @@ func (o outsideDependency) stateOf(ctx context.Context, observed release.Observe
 	if acceptsNotReady { // Waiting would only make it ready.
 		state, err = o.stateNow(ctx, observation, rules)
 	} else {
-		state, _, err = stateWhenReady(ctx, o.run.seen.cluster, observation, rules, o.timeout)
+		state, _, err = stateWhenReady(ctx, o.run.snapshot.cluster, observation, rules, o.timeout)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading bundle %s, which it depends on: %w", o.needed.Bundle, err)
@@ -74,8 +74,8 @@ func (o outsideDependency) stateOf(ctx context.Context, observed release.Observe
 }
 
 // stateNow looks at the objects of a release once.
-func (o outsideDependency) stateNow(ctx context.Context, observation status.Observation, rules release.Rules) (status.State, error) {
-	findings, err := o.run.engine.inspectAll(ctx, o.run.seen.cluster, []release.Inspection{{Observed: *observation.Release, Rules: rules}})
+func (o externalDependency) stateNow(ctx context.Context, observation status.Observation, rules release.Rules) (status.State, error) {
+	findings, err := o.run.engine.inspectAll(ctx, o.run.snapshot.cluster, []release.Inspection{{Observed: *observation.Release, Rules: rules}})
 	if err != nil {
 		return "", err
 	}

@@ -73,19 +73,19 @@ func TestRetries(t *testing.T) {
 				asked.Settings.TakeOwnership = test.take
 				if test.remove {
 					clusters["c1"].put(installed)
-					asked.Prior[key("c1", "web")] = recordOf(deployment("c1", "web", "v1-a"))
+					asked.Prior[key("c1", "web")] = recordOfWrite(deployment("c1", "web", "v1-a"))
 					asked.Remove = []deploy.Key{key("c1", "web")}
 				} else {
 					asked.Write = append(asked.Write, deployment("c1", "web", "v1-a"))
 				}
 				if test.drifted {
 					clusters["c1"].put(installed)
-					record := recordOf(deployment("c1", "web", "v1-a"))
+					record := recordOfWrite(deployment("c1", "web", "v1-a"))
 					record.State, record.Counts = status.Modified, status.Counts{Modified: 1}
 					asked.Prior[key("c1", "web")] = record
 				}
 				if test.moved {
-					record := recordOf(deployment("c1", "web", "v1-a"))
+					record := recordOfWrite(deployment("c1", "web", "v1-a"))
 					record.Release = "former"
 					asked.Prior[key("c1", "web")] = record
 				}
@@ -133,7 +133,7 @@ func TestRemovalThatBreaksAfterItsRelease(t *testing.T) {
 			}
 			return release.Removed{InNamespace: []string{"ConfigMap kept"}}, nil
 		}
-		asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+		asked := request(map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 		asked.Remove = []deploy.Key{key("c1", "web")}
 		outcome := clusters.engine().Apply(t.Context(), asked)
 		expectNoFailures(t, outcome.Failures)
@@ -169,7 +169,7 @@ func TestBusyClusterIsLookedAtAgain(t *testing.T) {
 				}
 				web := deployment("c1", "web", "v1-a")
 				clusters["c1"].put(deployed(web))
-				clusters.engine().Observe(t.Context(), holder(), deploy.DriftRelease, map[deploy.Key]deploy.Record{key("c1", "web"): recordOf(web)})
+				clusters.engine().Observe(t.Context(), identity(), deploy.DriftRelease, map[deploy.Key]deploy.Record{key("c1", "web"): recordOfWrite(web)})
 				if looks != test.looks {
 					t.Errorf("looked %d times, want %d", looks, test.looks)
 				}

@@ -20,7 +20,7 @@ import (
 )
 
 // expectWeb checks the deployment "web" on cluster i.
-func (s *site) expectWeb(t *testing.T, i int, replicas int32, from string) error {
+func (s *fixture) expectWeb(t *testing.T, i int, replicas int32, from string) error {
 	t.Helper()
 	web, err := s.client(t, i).AppsV1().Deployments(s.namespace).Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *site) expectWeb(t *testing.T, i int, replicas int32, from string) error
 
 // forbidPods makes the API server of cluster i reject every pod in the namespace
 // of the test, so that no deployment gets ready there.
-func (s *site) forbidPods(t *testing.T, i int) {
+func (s *fixture) forbidPods(t *testing.T, i int) {
 	t.Helper()
 	client := s.client(t, i)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
@@ -61,7 +61,7 @@ func (s *site) forbidPods(t *testing.T, i int) {
 }
 
 // allowPods ends what forbidPods began.
-func (s *site) allowPods(t *testing.T, i int) {
+func (s *fixture) allowPods(t *testing.T, i int) {
 	t.Helper()
 	if err := s.client(t, i).CoreV1().ResourceQuotas(s.namespace).Delete(t.Context(), "no-pods", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func (s *site) allowPods(t *testing.T, i int) {
 
 // repeatRevision makes a new revision of a release the way Helm does it for
 // others: with the labels of the revision before.
-func (s *site) repeatRevision(t *testing.T, i int, name string, from, to int) {
+func (s *fixture) repeatRevision(t *testing.T, i int, name string, from, to int) {
 	t.Helper()
 	secrets := s.client(t, i).CoreV1().Secrets(s.namespace)
 	key := func(revision int) string { return fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision) }

@@ -25,11 +25,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// ordeal is a fleet whose ways to its clusters can be spoiled, run by processes
+// faultSuite is a fleet whose ways to its clusters can be spoiled, run by processes
 // that can be killed: bundles on the three shared clusters, the state behind a
 // server of its own.
-type ordeal struct {
-	*site
+type faultSuite struct {
+	*fixture
 	*workspace
 	proxies []*faulttest.Proxy
 	state   *stateServer
@@ -44,10 +44,10 @@ type ordeal struct {
 	terraform *os.Process
 }
 
-func newOrdeal(t *testing.T, bundles int) *ordeal {
+func newFaultSuite(t *testing.T, bundles int) *faultSuite {
 	t.Helper()
 	env := testenv.Shared(t)
-	o := &ordeal{site: newSite(t, env), workspace: newWorkspace(t), state: newStateServer(t), bundles: bundles, timeout: "60s"}
+	o := &faultSuite{fixture: newFixture(t, env), workspace: newWorkspace(t), state: newStateServer(t), bundles: bundles, timeout: "60s"}
 	for i := range env.Contexts() {
 		if env.Cluster(i).Token() == "" {
 			t.Skip("the cluster of this context is not reached by a token")
@@ -60,7 +60,7 @@ func newOrdeal(t *testing.T, bundles int) *ordeal {
 
 // install puts the provider where Terraform looks for plugins, behind a script
 // that writes down the number of the process, and prepares the state's server.
-func (o *ordeal) install(t *testing.T) {
+func (o *faultSuite) install(t *testing.T) {
 	t.Helper()
 	built, err := builtProvider()
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *ordeal) install(t *testing.T) {
 
 // deploy writes the configuration in which every object of every bundle holds a
 // value, for all clusters but those that are left out.
-func (o *ordeal) deploy(t *testing.T, value string, without ...string) {
+func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 	t.Helper()
 	var parts, names []string
 	for i := range o.bundles {
@@ -109,11 +109,11 @@ func (o *ordeal) deploy(t *testing.T, value string, without ...string) {
 	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true\nadoption_key = %q", o.timeout, o.namespace), names...))...)
 }
 
-func (o *ordeal) env0() *testenv.Env { return o.site.env }
+func (o *faultSuite) env0() *testenv.Env { return o.fixture.env }
 
 // manifest is that of a bundle: each has a config map and a service, the first a
 // deployment as well and the second a hook.
-func (o *ordeal) manifest(i int, name, value string) string {
+func (o *faultSuite) manifest(i int, name, value string) string {
 	text := configMap(name, value) + "---\napiVersion: v1\nkind: Service\nmetadata: {name: " + name + ", annotations: {value: \"" + value + "\"}}\n" +
 		"spec: {selector: {app: " + name + "}, ports: [{port: 80}]}\n"
 	pod := "{containers: [{name: c, image: \"registry.k8s.io/pause:3.10\"}]"
@@ -130,7 +130,7 @@ func (o *ordeal) manifest(i int, name, value string) string {
 
 // begin runs a command that may be killed, and returns when it and every process
 // of the provider that it started have ended.
-func (o *ordeal) begin(t *testing.T, args ...string) (string, error) {
+func (o *faultSuite) begin(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -153,7 +153,7 @@ func (o *ordeal) begin(t *testing.T, args ...string) (string, error) {
 }
 
 // started are the processes of the provider, the newest last.
-func (o *ordeal) started(t *testing.T) []*os.Process {
+func (o *faultSuite) started(t *testing.T) []*os.Process {
 	t.Helper()
 	content, err := os.ReadFile(o.providers)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -187,7 +187,7 @@ const (
 )
 
 // kill ends a process as kill -9 does. It may be called from any goroutine.
-func (o *ordeal) kill(t *testing.T, who victim) {
+func (o *faultSuite) kill(t *testing.T, who victim) {
 	t.Helper()
 	o.mu.Lock()
 	process := o.terraform
@@ -202,14 +202,14 @@ func (o *ordeal) kill(t *testing.T, who victim) {
 }
 
 // set sets a rule before all clusters.
-func (o *ordeal) set(rule faulttest.Rule) {
+func (o *faultSuite) set(rule faulttest.Rule) {
 	for _, proxy := range o.proxies {
 		proxy.Set(rule)
 	}
 }
 
 // disturb disturbs the ways to all clusters.
-func (o *ordeal) disturb(t *testing.T, d faulttest.Disturbance) {
+func (o *faultSuite) disturb(t *testing.T, d faulttest.Disturbance) {
 	t.Helper()
 	for _, proxy := range o.proxies {
 		if err := proxy.Disturb(d); err != nil {
@@ -233,19 +233,19 @@ type revision struct {
 	number, status, digest string
 }
 
-// look looks at all clusters, past the proxies.
-func (o *ordeal) look(t *testing.T) []view {
+// observe looks at all clusters, past the proxies.
+func (o *faultSuite) observe(t *testing.T) []view {
 	t.Helper()
 	views := make([]view, len(o.proxies))
 	var looking sync.WaitGroup
 	for i := range views {
-		looking.Go(func() { views[i] = o.lookAt(t, i) })
+		looking.Go(func() { views[i] = o.observeCluster(t, i) })
 	}
 	looking.Wait()
 	return views
 }
 
-func (o *ordeal) lookAt(t *testing.T, i int) view {
+func (o *faultSuite) observeCluster(t *testing.T, i int) view {
 	t.Helper()
 	v := view{releases: map[string]revision{}, uids: map[string]string{}, values: map[string]string{}, deployed: map[string]int{}, records: map[string]int{}}
 	ctx, client, all := t.Context(), o.client(t, i), metav1.ListOptions{}
@@ -315,9 +315,9 @@ func (o *ordeal) lookAt(t *testing.T, i int) view {
 // expectWhole wants what an undisturbed apply makes: every release deployed once
 // and every object there, all with the value, and nothing on clusters that are
 // left out.
-func (o *ordeal) expectWhole(t *testing.T, value string, without ...string) []view {
+func (o *faultSuite) expectWhole(t *testing.T, value string, without ...string) []view {
 	t.Helper()
-	views := o.look(t)
+	views := o.observe(t)
 	for i, got := range views {
 		wantValues, wantDeployed := map[string]string{}, map[string]int{}
 		if !slices.Contains(without, string(rune('a'+i))) {

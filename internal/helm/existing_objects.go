@@ -33,7 +33,7 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 		annotations := live.GetAnnotations()
 		holder := release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 		switch {
-		case slices.Contains(w.Former, holder), isTakenOver(w, k.release, info, holder):
+		case slices.Contains(w.Former, holder), movesTo(w, k.release, info, holder):
 		case holder != k.release:
 			foreign = append(foreign, titleOf(info))
 		case leftovers && !staysForNext(info, live):
@@ -49,9 +49,9 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	return nil
 }
 
-// isTakenOver says whether an object moves to a release from its holder, or from another one
+// movesTo says whether an object moves to a release from its holder, or from another one
 // and an earlier try has written it already.
-func isTakenOver(w release.Write, to string, info *resource.Info, holder string) bool {
+func movesTo(w release.Write, to string, info *resource.Info, holder string) bool {
 	from, moves := w.Taken[renderedKey(to, info)]
 	return moves && (slices.Contains(from, holder) || holder == to)
 }

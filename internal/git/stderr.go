@@ -14,14 +14,14 @@ const (
 	noteSize = 200
 )
 
-// notes keep the beginning of what a server writes to stderr.
-type notes struct {
+// stderrExcerpt keep the beginning of what a server writes to stderr.
+type stderrExcerpt struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
 // Write implements io.Writer. It never fails.
-func (n *notes) Write(p []byte) (int, error) {
+func (n *stderrExcerpt) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.text.Write(p[:min(len(p), notesSize-n.text.Len())])
@@ -29,7 +29,7 @@ func (n *notes) Write(p []byte) (int, error) {
 }
 
 // first is the first line that says something.
-func (n *notes) first() string {
+func (n *stderrExcerpt) first() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for line := range strings.Lines(n.text.String()) {

@@ -24,20 +24,20 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// requests remembers which requests of one operation about objects came to
+// requestErrors remembers which requests of one operation about objects came to
 // nothing. Helm keeps of many errors the text only, so that nobody can tell what
 // passes from what does not, and of others not even that: an object that a new
 // revision no longer has stays for ever if the request to delete it fails
 // (pkg/kube/client.go, update).
-type requests struct {
+type requestErrors struct {
 	mu     sync.Mutex
 	failed map[string]error
 	order  []string
 }
 
-// note remembers how a request ended. One that was repeated and came through has
+// add remembers how a request ended. One that was repeated and came through has
 // not failed.
-func (r *requests) note(request *http.Request, err error) {
+func (r *requestErrors) add(request *http.Request, err error) {
 	key := request.Method + " " + request.URL.Path
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *requests) note(request *http.Request, err error) {
 
 // err is what the last request failed with that came to nothing, nil if all came
 // through.
-func (r *requests) err() error {
+func (r *requestErrors) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, key := range slices.Backward(r.order) {
@@ -65,19 +65,19 @@ func (r *requests) err() error {
 	return nil
 }
 
-// noting is a transport that records failed requests.
-type noting struct {
+// errorRecorder is a transport that records failed requests.
+type errorRecorder struct {
 	next     http.RoundTripper
-	requests *requests
+	requests *requestErrors
 	masker   *diff.Masker
 	//nolint:containedctx // the operation's, which the transport lives for
 	ctx context.Context
 }
 
 // WrappedRoundTripper lets client-go find the transport below.
-func (n noting) WrappedRoundTripper() http.RoundTripper { return n.next }
+func (n errorRecorder) WrappedRoundTripper() http.RoundTripper { return n.next }
 
-func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+func (n errorRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
 	if err != nil {
 		n.fail(request, err)
@@ -85,37 +85,37 @@ func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	refused := refusal(request, response.StatusCode)
 	if refused != nil {
-		n.learnLive(request)
+		n.collectSecretsOfLive(request)
 	}
-	n.requests.note(request, refused)
+	n.requests.add(request, refused)
 	if !request.URL.Query().Has("watch") { // A watch ends in the middle of its response.
-		response.Body = notedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
+		response.Body = recordedBody{ReadCloser: response.Body, cut: func(err error) { n.fail(request, err) }}
 	}
 	return response, nil
 }
 
 // fail notes a request that came to nothing, unless the caller wants no response any
 // more: waiting for a hook ends so when the hook has.
-func (n noting) fail(request *http.Request, err error) {
-	if n.ctx.Err() == nil && isGivenUp(request.Context()) {
+func (n errorRecorder) fail(request *http.Request, err error) {
+	if n.ctx.Err() == nil && isCancelled(request.Context()) {
 		return
 	}
-	n.requests.note(request, err)
+	n.requests.add(request, err)
 }
 
-// isGivenUp says whether a request was cancelled, and not because its time was over.
-func isGivenUp(asked context.Context) bool {
+// isCancelled says whether a request was cancelled, and not because its time was over.
+func isCancelled(asked context.Context) bool {
 	deadline, ends := asked.Deadline()
 	return errors.Is(asked.Err(), context.Canceled) && (!ends || time.Now().Before(deadline))
 }
 
-// notedBody records a response that breaks off.
-type notedBody struct {
+// recordedBody records a response that breaks off.
+type recordedBody struct {
 	io.ReadCloser
 	cut func(error)
 }
 
-func (b notedBody) Read(into []byte) (int, error) {
+func (b recordedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.cut(err)
@@ -133,39 +133,39 @@ func refusal(request *http.Request, code int) error {
 	return apierrors.NewGenericServerResponse(code, request.Method, schema.GroupResource{}, "", "", 0, false)
 }
 
-// notedFactory makes clients for objects whose requests are noted. Everything else
+// recordingFactory makes clients for objects whose requests are noted. Everything else
 // is shared by all operations.
-type notedFactory struct {
+type recordingFactory struct {
 	kube.Factory
-	getter notedGetter
+	getter recordingGetter
 }
 
 // NewBuilder makes what Helm reads manifests with, and sends objects.
-func (f notedFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
+func (f recordingFactory) NewBuilder() *resource.Builder { return resource.NewBuilder(f.getter) }
 
-type notedGetter struct {
+type recordingGetter struct {
 	genericclioptions.RESTClientGetter
-	requests *requests
-	ahead    *lookahead
+	requests *requestErrors
+	ahead    *responseCache
 	masker   *diff.Masker
 	//nolint:containedctx // Helm hands none on to its requests; the getter lives for one operation
 	ctx context.Context
 }
 
 // ToRESTConfig gives the connection of the cluster.
-func (g notedGetter) ToRESTConfig() (*rest.Config, error) {
+func (g recordingGetter) ToRESTConfig() (*rest.Config, error) {
 	config, err := g.RESTClientGetter.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return noting{next: foreseeing{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
+		return errorRecorder{next: cachingTransport{next: next, ahead: g.ahead, ctx: g.ctx}, requests: g.requests, masker: g.masker, ctx: g.ctx}
 	})
 	return config, nil
 }
 
 // withCause gives an error that is text only the type of the request that failed.
-func (r *requests) withCause(err error) error {
+func (r *requestErrors) withCause(err error) error {
 	cause := r.err()
 	if err == nil || cause == nil {
 		return err

@@ -1,0 +1,151 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// scheduler has the deployments of a request written, each when its turn has come.
+type scheduler struct {
+	runs    map[string]*clusterRun
+	steps   []rollout.Step
+	bundles []*bundle.Bundle
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	order   *rollout.Order
+	started []bool
+}
+
+// schedule writes what a request wants and returns when all of it came to an end.
+func schedule(ctx context.Context, request Request, runs map[string]*clusterRun) {
+	steps := request.steps()
+	c := &scheduler{runs: runs, steps: steps, order: rollout.NewOrder(steps), started: make([]bool, len(steps))}
+	seen := map[*bundle.Bundle]bool{}
+	for _, step := range steps {
+		if b := step.Deployment.Bundle; !seen[b] {
+			seen[b] = true
+			c.bundles = append(c.bundles, b)
+		}
+	}
+	for i := range steps {
+		if err := c.order.Held(i); err != nil {
+			c.hold(ctx, i, err)
+		}
+	}
+	c.advance(ctx)
+	c.running.Wait()
+	// Plans with steps that wait for each other are refused, so this finds none.
+	for i, step := range steps {
+		if step.Change && !c.started[i] {
+			c.hold(ctx, i, errors.New("no deployment that it waits for continues"))
+		}
+	}
+	c.running.Wait()
+}
+
+// advance starts what can begin now.
+func (c *scheduler) advance(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	begin, held := c.order.Next()
+	for _, i := range held {
+		c.hold(ctx, i, c.order.Held(i))
+	}
+	for _, i := range begin {
+		c.started[i] = true
+		c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
+			c.settle(i, c.runStep(ctx, i))
+			c.advance(ctx)
+		}))
+	}
+}
+
+func (c *scheduler) settle(i int, state status.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order.Finish(i, string(state))
+}
+
+func (c *scheduler) isAwaited(i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order.Awaited(i)
+}
+
+// hold reports a deployment that is not begun. What the plan held already is no news.
+func (c *scheduler) hold(ctx context.Context, i int, err error) {
+	c.started[i] = true
+	step := c.steps[i]
+	if step.Held != nil || !step.Change {
+		return
+	}
+	c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "deploying", func() {
+		v := c.runs[step.Deployment.Cluster]
+		defer v.writes.Done()
+		<-v.snapshotTaken
+		switch {
+		case v.snapshot.err != nil:
+			v.results.addUntouched(KeyOf(step.Deployment), "reading the cluster before deploying", v.snapshot.err)
+		case ctx.Err() != nil:
+			v.results.addUntouched(KeyOf(step.Deployment), "deploying", fmt.Errorf("not started: %w", ctx.Err()))
+		default:
+			v.results.addHeld(KeyOf(step.Deployment), "deploying", err)
+		}
+	}))
+}
+
+// reportPanic reports a panic beside the work on a deployment. Those that would begin after it are
+// reported as held once nothing goes on.
+func (c *scheduler) reportPanic(i int, err error) {
+	d := c.steps[i].Deployment
+	c.runs[d.Cluster].results.addFailed(KeyOf(d), "deploying", err, nil)
+}
+
+// runStep carries out one step and returns the state of its deployment. A panic costs
+// this deployment alone.
+func (c *scheduler) runStep(ctx context.Context, i int) (state status.State) {
+	d := c.steps[i].Deployment
+	if err := status.Recovering(recoverTo("deploying", d.Namespace, d.Release), func() error {
+		state = c.write(ctx, i)
+		return nil
+	})(); err != nil {
+		c.runs[d.Cluster].writeOf(d).failWithPanic(err)
+		return status.ErrApplied
+	}
+	return state
+}
+
+func (c *scheduler) write(ctx context.Context, i int) status.State {
+	d := c.steps[i].Deployment
+	v := c.runs[d.Cluster]
+	<-v.snapshotTaken
+	if !c.steps[i].Change {
+		return v.watch(ctx, d)
+	}
+	defer v.writes.Done()
+	if v.snapshot.err != nil {
+		v.results.addUntouched(KeyOf(d), "reading the cluster before deploying", v.snapshot.err)
+		return status.WaitApplied
+	}
+	for _, needed := range c.order.ExternalDependencies(i) {
+		if err := v.externalDependencyOf(d, needed).check(ctx, c.bundles); err != nil {
+			v.results.addUntouched(KeyOf(d), "deploying", err)
+			return status.ErrApplied
+		}
+	}
+	record := v.writeOf(d).carryOut(ctx)
+	if record == nil {
+		return status.ErrApplied
+	}
+	if record.State == status.NotReady && c.isAwaited(i) {
+		return v.follow(ctx, d, *record)
+	}
+	return record.State
+}
