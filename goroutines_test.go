@@ -14,7 +14,7 @@ import (
 // without status.Recover where they do it. Each has the reason why no panic passes there.
 func unrecovered() map[string]string {
 	return map[string]string{
-		"deploy.extendDeadline":        "it waits and cancels",
+		"deploy.extendDeadline": "it waits and cancels",
 		"helm.enter":            "it counts",
 		"helm.setFieldManager":  "it sets a variable",
 		"kustomize.limitCopies": "it sets a variable",
