@@ -282,7 +282,7 @@ func TestAccPinnedSources(t *testing.T) {
 		"a dependency that is published again": {
 			publish: dependency,
 			changed: func(_ *testing.T, o *sourceFixture) { o.charts.AddChart(o.chart("1.0.0", other)) },
-			says:    []string{"chart chart of bundle one depends on", "published again"},
+			says:    []string{"dependencies of chart chart of bundle one", "published again"},
 		},
 		"a folder that changes": {
 			publish: func(t *testing.T, o *sourceFixture) string {
