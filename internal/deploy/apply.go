@@ -85,6 +85,8 @@ type Outcome struct {
 	Versions map[string]Versions
 	// Notices say what removals left behind on purpose, sorted by key.
 	Notices []Notice
+	// Interruption is nil unless the apply was interrupted before its end.
+	Interruption *Interruption
 	// Existing are releases that kept a create from being begun, sorted by cluster,
 	// namespace and name. If there are any, nothing was written.
 	Existing []Existing
@@ -105,7 +107,8 @@ type Versions = map[target.Reference]string
 // to an end.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
-	runs := e.clusterRuns(request, results)
+	progress := e.newApplyProgress(ctx, request, results)
+	runs := e.clusterRuns(request, results, progress)
 	var looking, removing sync.WaitGroup
 	for _, v := range runs {
 		looking.Go(status.RecoveringTo(v.snapshotPanicked, "reading the cluster", func() { v.takeSnapshot(ctx) }))
@@ -116,6 +119,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 			return Outcome{Existing: existing}
 		}
 	}
+	progress.start()
 	for _, v := range runs {
 		removing.Go(func() {
 			<-v.snapshotTaken
@@ -131,9 +135,13 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 			status.RecoveringTo(notInspected, "reading the objects", func() { v.inspect(ctx) })()
 		})
 	}
-	schedule(ctx, request, runs)
+	schedule(ctx, request, runs, progress)
 	removing.Wait()
+	progress.finish()
 	outcome := results.outcome()
+	if ctx.Err() != nil {
+		outcome.Interruption = progress.interruption()
+	}
 	slices.SortFunc(outcome.Failures, compareFailures)
 	slices.SortFunc(outcome.Notices, func(a, b Notice) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))

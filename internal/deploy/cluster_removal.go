@@ -27,6 +27,9 @@ type clusterRemoval struct {
 func (r *clusterRun) removeAll(ctx context.Context) {
 	if r.snapshot.err != nil {
 		r.results.addAllUntouched(r.remove, "reading the cluster before removing", r.snapshot.err)
+		for _, key := range r.remove {
+			r.progress.end(key)
+		}
 		return
 	}
 	bundles, c := make([]string, len(r.remove)), &clusterRemoval{run: r, ended: map[string]chan struct{}{}}
@@ -45,6 +48,7 @@ func (r *clusterRun) removeAll(ctx context.Context) {
 // still there.
 func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 	defer close(c.ended[key.Bundle])
+	defer c.run.progress.end(key)
 	isGone := false
 	defer func() {
 		if !isGone {
@@ -84,6 +88,7 @@ func (c *clusterRemoval) uninstall(ctx context.Context, key Key) bool {
 		return false
 	}
 	defer token.Pause()
+	c.run.progress.deployments[key].start(release.Uninstall)
 	touched, remover := false, c.run.remover()
 	for _, known := range releases {
 		removed, failure := remover.remove(ctx, key, known, nil)

@@ -22,9 +22,10 @@ type clusterRun struct {
 	// written are the releases that this request writes there, by release.Key, and
 	// claimed all that the cluster is to have, under whatever name. It waits until
 	// all clusters have been looked at.
-	written map[string]bool
-	claimed func() map[string]bool
-	results *results
+	written  map[string]bool
+	claimed  func() map[string]bool
+	results  *results
+	progress *applyProgress
 	// moves are the objects that change from one bundle to another there, and taken the
 	// bundles that have theirs.
 	moves release.Moves
@@ -32,7 +33,7 @@ type clusterRun struct {
 }
 
 // clusterRuns returns the runs that a request needs, by cluster.
-func (e *Engine) clusterRuns(request Request, results *results) map[string]*clusterRun {
+func (e *Engine) clusterRuns(request Request, results *results, progress *applyProgress) map[string]*clusterRun {
 	runs, sights := map[string]*clusterRun{}, &clusterSnapshots{}
 	moves := request.moveCandidates().moves()
 	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
@@ -40,7 +41,7 @@ func (e *Engine) clusterRuns(request Request, results *results) map[string]*clus
 		if runs[cluster] == nil {
 			runs[cluster] = &clusterRun{
 				engine: e, request: &request, name: cluster, snapshotTaken: make(chan struct{}), snapshots: sights,
-				written: map[string]bool{}, results: results, moves: moves[cluster],
+				written: map[string]bool{}, results: results, progress: progress, moves: moves[cluster],
 				// No write waits for another cluster's answer. Only a removal has to know
 				// whether that is the same cluster under another name.
 				claimed: func() map[string]bool { return claims()[request.identity(cluster, sights.all())] },

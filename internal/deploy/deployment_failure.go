@@ -40,7 +40,11 @@ func (w *deploymentWrite) stateAfterFailure(ctx context.Context, written release
 		return &left
 	}
 	if !release.Exists(observed) {
+		w.run.results.addAsBefore(w.key)
 		return nil
+	}
+	if w.had && observed.Status == release.StatusDeployed { // It was rolled back, or nothing was written.
+		w.run.results.addAsBefore(w.key)
 	}
 	left.Known.Revision = observed.Revision
 	if w.run.known().ownership(*observed).IsByTarget() {

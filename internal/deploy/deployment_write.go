@@ -52,6 +52,7 @@ func (w *deploymentWrite) carryOut(ctx context.Context) *Record {
 	if err != nil {
 		return w.reportUnwritten("deploying", withMaker(ctx, w.run.snapshot.cluster, observed, err))
 	}
+	w.listener().start(action)
 	action, written, err := w.write(ctx, action, observed, options)
 	if err != nil {
 		w.run.results.addFailed(w.key, action.Doing(), err, w.stateAfterFailure(ctx, written))
@@ -94,9 +95,11 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 	}
 	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
-	options.Token = turn
+	options.Token, options.Listener = turn, w.listener()
 	return options
 }
+
+func (w *deploymentWrite) listener() *deploymentProgress { return w.run.progress.deployments[w.key] }
 
 // write carries an action out, and an upgrade after it if what was there has other objects
 // than the plan showed. It returns the action that was carried out last.

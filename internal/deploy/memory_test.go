@@ -201,6 +201,8 @@ func (m *memoryCluster) Write(ctx context.Context, action release.Action, d targ
 	}
 	if m.rollout != nil {
 		w.Token.Yield()
+		w.Listener.WaitsFor(release.Unready{Object: "Deployment " + key, Reason: "InProgress: Available: 0/1"}, 1)
+		defer w.Listener.WaitsFor(release.Unready{}, 0)
 		if err := m.rollout(ctx, key); err != nil {
 			return release.Written{}, err
 		}

@@ -12,10 +12,12 @@ type releaseRemover struct {
 	known   knownOfCluster
 	seen    clusterSnapshot
 	results *results
+	// progress follows the removals.
+	progress *applyProgress
 }
 
 func (r *clusterRun) remover() releaseRemover {
-	return releaseRemover{known: r.known(), seen: r.snapshot, results: r.results}
+	return releaseRemover{known: r.known(), seen: r.snapshot, results: r.results, progress: r.progress}
 }
 
 // remove removes a release that state knows, without the objects to spare, and
@@ -52,6 +54,9 @@ func (r releaseRemover) remove(ctx context.Context, key Key, known release.Known
 	}
 	for object := range spare {
 		removal.KeepObjects[object] = true
+	}
+	if listener := r.progress.deployments[key]; listener != nil {
+		removal.Listener = listener
 	}
 	removed, err := r.seen.cluster.Uninstall(ctx, *observed, removal)
 	r.results.addLeftBehind(key, removed)

@@ -16,6 +16,9 @@ type results struct {
 	mu       sync.Mutex
 	records  map[Key]Record
 	failures []Failure
+	failed   map[Key]error
+	// asBefore are failed deployments that are as they were before the apply.
+	asBefore map[Key]bool
 	versions map[string]Versions
 	notices  []Notice
 	written  map[string]map[Key]pendingInspection // by cluster
@@ -130,17 +133,50 @@ func (r *results) addAllUntouched(keys []Key, doing string, err error) {
 func (r *results) addHeld(key Key, doing string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.fail(key, doing, err)
 	if prior, ok := r.prior[key]; ok {
 		r.records[key] = prior
 	}
+}
+
+// fail notes a failure. The caller has the lock.
+func (r *results) fail(key Key, doing string, err error) {
+	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	if r.failed == nil {
+		r.failed = map[Key]error{}
+	}
+	r.failed[key] = err
+}
+
+// failure returns why a deployment failed last, nil if it did not.
+func (r *results) failure(key Key) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[key]
+}
+
+// addAsBefore notes that a failed deployment is as it was before the apply.
+func (r *results) addAsBefore(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asBefore == nil {
+		r.asBefore = map[Key]bool{}
+	}
+	r.asBefore[key] = true
+}
+
+// isAsBefore reports whether addAsBefore was called.
+func (r *results) isAsBefore(key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asBefore[key]
 }
 
 // addFailed notes a failure and what is there now, nil for nothing.
 func (r *results) addFailed(key Key, doing string, err error, left *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures = append(r.failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.fail(key, doing, err)
 	if left == nil {
 		return
 	}

@@ -14,21 +14,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Attempt is an operation on a cluster that failed and is tried again.
-type Attempt struct {
-	Cluster string
-	// Bundle is "" for an operation that concerns the whole cluster.
-	Bundle string
-	// Doing is what was being done, such as "upgrading".
-	Doing string
-	Err   error
-	// Pause is how long it is waited before the next attempt.
-	Pause time.Duration
-}
-
-// Notify is told of attempts. It may be called by several goroutines at once.
-type Notify func(ctx context.Context, attempt Attempt)
-
 const (
 	// readinessDeadlineSlack is how long an operation that runs may go on when its run is over or was
 	// interrupted. What it waits for is given up then, and the release says so.
@@ -83,7 +68,7 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 	deadline := time.Now().Add(w.Timeout)
 	first := true
 	content := ""
-	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token}, func() (release.Written, error) {
+	return repeat(ctx, p, attempts{limit: w.Timeout, bundle: d.Bundle.Name, doing: action.Doing(), turn: w.Token, listener: w.Listener}, func() (release.Written, error) {
 		if !first {
 			now, err := p.Release(lasting, d.Namespace, d.Release)
 			if err != nil {
@@ -125,7 +110,7 @@ func (p retrying) Uninstall(ctx context.Context, observed release.Observed, remo
 	deadline := time.Now().Add(removal.Timeout)
 	first := true
 	var kept []string
-	return repeat(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing()}, func() (release.Removed, error) {
+	return repeat(ctx, p, attempts{limit: removal.Timeout, bundle: observed.Mark.Bundle, doing: release.Uninstall.Doing(), listener: removal.Listener}, func() (release.Removed, error) {
 		if !first {
 			now, err := p.Release(lasting, observed.Namespace, observed.Release)
 			if err != nil {
@@ -154,6 +139,8 @@ type attempts struct {
 	bundle, doing string
 	// turn is the operation's if it can rest, else it holds one of the slots.
 	turn release.Token
+	// listener follows the operation, nil for nobody.
+	listener release.Listener
 }
 
 // pause makes room for others until resume.
@@ -181,7 +168,7 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 // has ended.
 func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
 	policy := retry.Operation()
-	pausing := false
+	pausing, attempt := false, 1
 	resume := func() {
 		if pausing {
 			of.resume(ctx, p.tokens)
@@ -196,8 +183,12 @@ func repeat[T any](ctx context.Context, p retrying, of attempts, operation func(
 		last = err
 		return result, err
 	}, func(err error, pause time.Duration) {
+		attempt++
+		if of.listener != nil {
+			of.listener.Retries()
+		}
 		for _, notify := range p.notify {
-			notify(ctx, Attempt{Cluster: p.name, Bundle: of.bundle, Doing: of.doing, Err: err, Pause: pause})
+			notify(ctx, Event{Kind: OperationRetried, Key: Key{Cluster: p.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
 		}
 		of.pause(p.tokens)
 		pausing = true

@@ -206,7 +206,10 @@ func TestPausesHoldNobodyUp(t *testing.T) {
 			last = time.Since(began)
 			return nil
 		}
-		engine := deploy.New(clusters.connect, 2, func(_ context.Context, attempt deploy.Attempt) {
+		engine := deploy.New(clusters.connect, 2, func(_ context.Context, attempt deploy.Event) {
+			if attempt.Kind != deploy.OperationRetried {
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			told[attempt.Cluster+"/"+attempt.Bundle+" "+attempt.Doing] = attempt.Err != nil && attempt.Pause > 0

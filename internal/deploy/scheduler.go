@@ -16,7 +16,9 @@ type scheduler struct {
 	runs    map[string]*clusterRun
 	steps   []rollout.Step
 	bundles []*bundle.Bundle
-	running sync.WaitGroup
+	// progress reports what is started and what has ended.
+	progress *applyProgress
+	running  sync.WaitGroup
 
 	mu      sync.Mutex
 	order   *rollout.Order
@@ -24,9 +26,9 @@ type scheduler struct {
 }
 
 // schedule writes what a request wants and returns when all of it came to an end.
-func schedule(ctx context.Context, request Request, runs map[string]*clusterRun) {
+func schedule(ctx context.Context, request Request, runs map[string]*clusterRun, progress *applyProgress) {
 	steps := request.steps()
-	c := &scheduler{runs: runs, steps: steps, order: rollout.NewOrder(steps), started: make([]bool, len(steps))}
+	c := &scheduler{runs: runs, steps: steps, progress: progress, order: rollout.NewOrder(steps), started: make([]bool, len(steps))}
 	seen := map[*bundle.Bundle]bool{}
 	for _, step := range steps {
 		if b := step.Deployment.Bundle; !seen[b] {
@@ -60,8 +62,15 @@ func (c *scheduler) advance(ctx context.Context) {
 	}
 	for _, i := range begin {
 		c.started[i] = true
+		if c.steps[i].Change {
+			c.progress.startStage(i)
+		}
 		c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "ordering deployments", func() {
-			c.settle(i, c.runStep(ctx, i))
+			state := c.runStep(ctx, i)
+			if c.steps[i].Change {
+				c.progress.end(KeyOf(c.steps[i].Deployment))
+			}
+			c.settle(i, state)
 			c.advance(ctx)
 		}))
 	}
@@ -89,6 +98,7 @@ func (c *scheduler) hold(ctx context.Context, i int, err error) {
 	c.running.Go(status.RecoveringTo(func(err error) { c.reportPanic(i, err) }, "deploying", func() {
 		v := c.runs[step.Deployment.Cluster]
 		defer v.writes.Done()
+		defer c.progress.end(KeyOf(step.Deployment))
 		<-v.snapshotTaken
 		switch {
 		case v.snapshot.err != nil:

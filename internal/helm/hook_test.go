@@ -8,6 +8,8 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 )
 
 // A hook runs after a wait, in which others took the place: it is not begun before there
@@ -17,7 +19,7 @@ func TestHookTakesItsPlaceAgain(t *testing.T) {
 	hook := &unstructured.Unstructured{Object: map[string]any{"kind": "Job", "apiVersion": "batch/v1"}}
 	hook.SetAnnotations(map[string]string{helmrelease.HookAnnotation: helmrelease.HookPostInstall.String()})
 	full := errors.New("not continued")
-	client := &kubeClient{resume: func() error { return full }}
+	client := &kubeClient{resume: func() error { return full }, pending: func(release.Unready, int) {}}
 	if _, err := client.Create(kube.ResourceList{&resource.Info{Object: hook}}); !errors.Is(err, full) {
 		t.Errorf("error = %v, want %v", err, full)
 	}

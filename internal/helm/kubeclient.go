@@ -47,6 +47,8 @@ type kubeClient struct {
 	// after all.
 	rest   func() bool
 	resume func() error
+	// pending is called during a wait, see release.Listener.
+	pending func(first release.Unready, objects int)
 	// validated says that the API server checks fields itself.
 	validated bool
 	// renew makes another factory, in place of one that keeps a failure.
@@ -277,7 +279,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore})
+		return k.objects.WaitReady(ctx, objects, release.Readiness{Ignore: k.ignore, Pending: k.pending})
 	})
 }
 
@@ -285,7 +287,7 @@ func (k *kubeClient) Wait(objects kube.ResourceList, timeout time.Duration) erro
 func (k *kubeClient) WaitWithJobs(objects kube.ResourceList, timeout time.Duration) error {
 	k.yieldToken()
 	return k.wait(timeout, func(ctx context.Context) error {
-		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore})
+		return k.objects.WaitReady(ctx, objects, release.Readiness{Jobs: true, Ignore: k.ignore, Pending: k.pending})
 	})
 }
 
@@ -307,12 +309,26 @@ func (k *kubeClient) waitGone(ctx context.Context, objects kube.ResourceList) er
 	if len(left) == 0 {
 		return nil
 	}
+	first := release.Unready{Object: titleOf(left[0]), Reason: "being deleted"}
+	k.pending(first, len(left))
+	defer k.pending(release.Unready{}, 0)
 	return k.objects.WaitGone(ctx, left)
+}
+
+// notify makes a listener follow what the client waits for, without secret values.
+func (k *kubeClient) notify(listener release.Listener, masker *diff.Masker) {
+	if listener == nil {
+		return
+	}
+	k.pending = func(first release.Unready, objects int) {
+		listener.WaitsFor(release.Unready{Object: masker.Shown(first.Object), Reason: masker.Shown(first.Reason)}, objects)
+	}
 }
 
 func (k *kubeClient) wait(timeout time.Duration, until func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
+	defer k.pending(release.Unready{}, 0)
 	k.waitErr = until(ctx)
 	return k.waitErr
 }

@@ -82,6 +82,7 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 		targets:   map[*resource.Info]bool{},
 		rest:      func() bool { return false },
 		resume:    func() error { return nil },
+		pending:   func(release.Unready, int) {},
 		validated: validatesFields(able.capabilities.KubeVersion),
 		renew:     func() kube.Factory { return s.connection.renew(getter) },
 	}

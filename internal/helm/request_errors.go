@@ -21,6 +21,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -232,6 +233,10 @@ func (k *kubeClient) WatchUntilReady(objects kube.ResourceList, timeout time.Dur
 	go func() {
 		watched <- status.Recovering("waiting for a hook", func() error { return client.WatchUntilReady(objects, timeout) })()
 	}()
+	if len(objects) > 0 {
+		k.pending(release.Unready{Object: titleOf(objects[0]), Reason: "a hook that has not ended"}, len(objects))
+		defer k.pending(release.Unready{}, 0)
+	}
 	select {
 	case err := <-watched:
 		return err

@@ -73,6 +73,13 @@ func (e *NotGoneError) Error() string {
 // is ready once discovery lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
+	if counts.Pending != nil {
+		v.report = func(left []Condition) {
+			if len(left) > 0 {
+				counts.Pending(left[0].unready(), len(left))
+			}
+		}
+	}
 	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
 		return err
 	}

@@ -35,7 +35,9 @@ type waiter[R any] struct {
 	// seen then.
 	definitions []*unstructured.Unstructured
 	// err is why the last look failed.
-	err     error
+	err error
+	// report is called with why objects are pending, nil for nobody.
+	report  func(left []R)
 	watches *watches
 	// polls are the pauses between looks without a watch, and ticks those with one.
 	polls, pollIntervals backoff
@@ -93,6 +95,9 @@ func (v *waiter[R]) wait(ctx context.Context, unseen []*resource.Info) error {
 	v.polls.begin()
 	v.pollIntervals.begin()
 	for len(v.pending) > 0 && !isOver(ctx) {
+		if v.report != nil {
+			v.report(v.unmetReasons())
+		}
 		if v.err == nil && v.condition.isHopeless(v.unmetReasons(), time.Now()) {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
@@ -51,10 +52,15 @@ func (f *providerData) logPanics(ctx context.Context, failures []deploy.Failure)
 	}
 }
 
-// logAttempt says that an operation is tried again.
-func (f *providerData) logAttempt(ctx context.Context, attempt deploy.Attempt) {
-	tflog.Warn(ctx, "an operation on a cluster is retried", map[string]any{
-		"cluster": attempt.Cluster, "bundle": attempt.Bundle, "doing": attempt.Doing,
-		"error": f.masker.Shown(attempt.Err.Error()), "pause": attempt.Pause.String(),
-	})
+// showEvent writes an event of an apply to the log, and to the file of FLEET_PROGRESS.
+func (f *providerData) showEvent(ctx context.Context, event deploy.Event) {
+	event = event.Masked(f.masker.Shown)
+	f.progress.Report(event)
+	write := tflog.SubsystemInfo
+	if event.Kind == deploy.OperationRetried {
+		write = tflog.SubsystemWarn
+	}
+	// A subsystem leaves out the fields of the request, which would hide those of the event.
+	const subsystem = "apply"
+	write(tflog.NewSubsystem(ctx, subsystem), subsystem, progress.Line(event), progress.Fields(event))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
@@ -70,6 +71,8 @@ type providerData struct {
 	engine   *deploy.Engine
 	// masker hides the credentials of the provider.
 	masker *diff.Masker
+	// progress shows applies to the user, nil for nobody.
+	progress *progress.Reporter
 	// registry finds targets of this process that want one release.
 	registry *deploy.Registry
 	// snapshots are what clusters answered to the plans of this process.
@@ -101,7 +104,7 @@ func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
 	f.clusters = cluster.NewSet(s.entries, f.charts, masker)
-	f.engine = deploy.New(connector(f.clusters), s.parallelism, f.logAttempt)
+	f.engine = deploy.New(connector(f.clusters), s.parallelism, f.showEvent)
 	return f, nil
 }
 

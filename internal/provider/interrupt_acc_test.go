@@ -66,6 +66,12 @@ func TestAccInterrupt(t *testing.T) {
 	if o.state.expire() {
 		t.Error("the state is still locked")
 	}
+	// The diagnostics say what became of each deployment, and what is next.
+	for _, want := range []string{"Target all: the apply was interrupted", "Finished (", "Started and not finished (", "b/b0", "Next: Apply again. The next apply keeps what is finished."} {
+		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(output, "│", " ")), " "), want) {
+			t.Errorf("the output does not have %q:\n%s", want, output)
+		}
+	}
 	states := o.states(t)
 	if len(states) != 3*o.bundles || states["b/b0"] != "ErrApplied" {
 		t.Errorf("saved states: %v", states)

@@ -4,11 +4,13 @@ package provider
 
 import (
 	"context"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -22,7 +24,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
 // typeName starts the name of every resource.
@@ -179,8 +183,27 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	p.cleanup.add(configured.fetcher.Close)
 	p.cleanup.add(configured.public.Close)
 	p.cleanup.add(configured.sandbox.Close)
+	p.openProgress(configured, &resp.Diagnostics)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
+}
+
+// progressVariable names the file that shows applies.
+const progressVariable = "FLEET_PROGRESS"
+
+// openProgress opens that file. An apply does not need it, so a failure is a warning.
+func (p *fleetProvider) openProgress(configured *providerData, diags *diag.Diagnostics) {
+	file := os.Getenv(progressVariable)
+	if file == "" {
+		return
+	}
+	reporter, err := progress.Open(file)
+	if err != nil {
+		addMessages(diags, report.NoProgress(err))
+		return
+	}
+	configured.progress = reporter
+	p.cleanup.add(reporter.Close)
 }
 
 func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {

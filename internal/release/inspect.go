@@ -58,6 +58,9 @@ type Readiness struct {
 	Jobs bool
 	// Ignore are conditions that say nothing about readiness.
 	Ignore []map[string]string
+	// Pending is called with what is not ready each time that this may have changed: the first
+	// object, and how many there are. It returns at once. nil for nobody.
+	Pending func(first Unready, objects int)
 }
 
 // Inspection is one release whose objects are to be looked at.

@@ -51,6 +51,8 @@ type Removal struct {
 	// Known is what state says of the release. Its terms, its restriction to a namespace
 	// and its content decide; what the record says does not.
 	Known Known
+	// Listener follows the removal, nil for nobody.
+	Listener Listener
 }
 
 // Removed is what a removal left behind although it went well.

@@ -39,6 +39,17 @@ type Write struct {
 	NamespaceUsedBy []string
 	// Token is the operation's, nil if nobody counts.
 	Token Token
+	// Listener follows the operation, nil for nobody.
+	Listener Listener
+}
+
+// Listener follows the operation on one release. Its methods return at once.
+type Listener interface {
+	// Retries is called before each further attempt.
+	Retries()
+	// WaitsFor is called during a wait, with the first object that is waited for and the
+	// number of them. With 0 objects the wait is over.
+	WaitsFor(first Unready, objects int)
 }
 
 // MovesObjects reports whether objects are taken over from other releases of the target.

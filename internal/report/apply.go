@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -12,8 +13,9 @@ import (
 
 // Failures reports deployments that failed, one message for each cause.
 func Failures(name string, outcome deploy.Outcome) []Message {
-	var messages []Message
-	for _, cause := range deploy.GroupByCause(outcome.Failures) {
+	messages := interrupted(name, outcome.Interruption)
+	failures := slices.DeleteFunc(slices.Clone(outcome.Failures), outcome.Interruption.Explains)
+	for _, cause := range deploy.GroupByCause(failures) {
 		first, failed := cause.Failures[0], cause.Keys()
 		summary := fmt.Sprintf("Target %s: %s %s failed", name, first.Doing, deploy.Joined(failed))
 		if len(failed) > 1 {
@@ -27,6 +29,27 @@ func Failures(name string, outcome deploy.Outcome) []Message {
 		messages = append(messages, failure(summary, detail)...)
 	}
 	return messages
+}
+
+// interrupted reports what an interrupted apply has done, and what the next one does.
+func interrupted(name string, apply *deploy.Interruption) []Message {
+	if apply == nil || apply.IsWhole() {
+		return nil
+	}
+	var lines []string
+	add := func(title string, keys []deploy.Key) {
+		if len(keys) > 0 {
+			lines = append(lines, fmt.Sprintf("%s (%d): %s", title, len(keys), deploy.ListOf(keys)))
+		}
+	}
+	add("Finished", apply.Finished)
+	add("Removed", apply.Removed)
+	add("Taken back, as before this apply", apply.TakenBack)
+	add("Started and not finished", apply.Unfinished)
+	add("Not started, as before this apply", apply.NotStarted)
+	return failure("Target "+name+": the apply was interrupted", strings.Join(lines, "\n\n")+
+		"\n\nNext: Apply again. The next apply keeps what is finished. It carries out all other deployments, "+
+		"and recovers each release whose operation was stopped.")
 }
 
 // removalLeftovers are lines of a report by what removals left behind.

@@ -1,7 +1,9 @@
 package report_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -111,5 +113,30 @@ func TestNotices(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, messages); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	key := func(bundle string) deploy.Key { return deploy.Key{Cluster: "a", Bundle: bundle} }
+	outcome := deploy.Outcome{
+		Failures: []deploy.Failure{{Cluster: "a", Bundle: "late", Doing: "deploying", Err: fmt.Errorf("not started: %w", context.Canceled)}},
+		Interruption: &deploy.Interruption{
+			Finished: []deploy.Key{key("web"), key("db")}, Removed: []deploy.Key{key("old")}, TakenBack: []deploy.Key{key("api")},
+			Unfinished: []deploy.Key{key("job")}, NotStarted: []deploy.Key{key("late")},
+		},
+	}
+	want := []report.Message{{
+		Severity: report.Error, Summary: "Target all: the apply was interrupted",
+		Detail: "Finished (2): a/web, a/db\n\nRemoved (1): a/old\n\nTaken back, as before this apply (1): a/api\n\nStarted and not finished (1): a/job\n\n" +
+			"Not started, as before this apply (1): a/late\n\nNext: Apply again. The next apply keeps what is finished. " +
+			"It carries out all other deployments, and recovers each release whose operation was stopped.",
+	}}
+	if diff := cmp.Diff(want, report.Failures("all", outcome)); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	outcome = deploy.Outcome{Interruption: &deploy.Interruption{Finished: []deploy.Key{key("web")}}}
+	if got := report.Failures("all", outcome); len(got) != 0 {
+		t.Errorf("everything was finished, and yet: %v", got)
 	}
 }

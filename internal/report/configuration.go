@@ -54,3 +54,9 @@ func RenderUnknown(reason string) []Message {
 	}
 	return failure("Cannot render with unknown input", "Not known yet: "+reason+". "+readLater)
 }
+
+// NoProgress reports that the file of FLEET_PROGRESS cannot be written.
+func NoProgress(err error) []Message {
+	return warning("The progress of applies is not written", Sentence(err)+
+		" Everything else works as usual. A named pipe needs a reader before Terraform starts. Correct or unset FLEET_PROGRESS.")
+}

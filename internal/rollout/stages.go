@@ -14,6 +14,16 @@ type Forecast struct {
 	Held map[int]error
 	// Text says in words what is begun after what.
 	Text string
+	// Stages are the steps that start together.
+	Stages []Stage
+}
+
+// Stage is what starts together.
+type Stage struct {
+	// Text names the deployments, without the number of the stage.
+	Text string
+	// Steps are their numbers in the order.
+	Steps []int
 }
 
 // errStuck is for a circle that goes over several clusters: rollout strategies want
@@ -23,14 +33,17 @@ var errStuck = errors.New("its rollout strategy and its dependencies wait for ea
 // Simulate carries the order out in thought. Steps that would wait for ever become
 // faults.
 func Simulate(order *Order) Forecast {
-	var stages []string
+	var (
+		stages []string
+		made   []Stage
+	)
 	for {
 		begin, _ := order.Next()
 		if len(begin) == 0 {
 			break
 		}
 		if text := stageText(order, begin); text != "" {
-			stages = append(stages, text)
+			stages, made = append(stages, text), append(made, Stage{Text: text, Steps: begin})
 		}
 		for _, i := range begin {
 			order.Finish(i, ready)
@@ -46,7 +59,7 @@ func Simulate(order *Order) Forecast {
 	if text := heldText(order.at); text != "" {
 		stages = append(stages, "Held: "+text)
 	}
-	return Forecast{Held: order.at.held, Text: strings.Join(stages, "\n")}
+	return Forecast{Held: order.at.held, Text: strings.Join(stages, "\n"), Stages: made}
 }
 
 // numbered gives stages their numbers. Of very many, as one cluster after the other

@@ -1,0 +1,222 @@
+package deploy
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// waitNotice is how long an operation waits before an event reports it, and the least time
+// between two such events.
+const waitNotice = 10 * time.Second
+
+// applyProgress sends the events of one apply.
+type applyProgress struct {
+	emit    func(Event)
+	results *results
+	began   time.Time
+	// removed are the deployments to uninstall.
+	removed map[Key]bool
+
+	mu          sync.Mutex
+	deployments map[Key]*deploymentProgress
+	stages      []rollout.Stage
+	stageOf     map[int]int // by step
+	started     []bool      // by stage
+}
+
+func (e *Engine) newApplyProgress(ctx context.Context, request Request, results *results) *applyProgress {
+	p := &applyProgress{
+		results: results, began: time.Now(), removed: map[Key]bool{}, deployments: map[Key]*deploymentProgress{},
+		emit: func(event Event) {
+			event.Target = request.Target
+			e.emit(ctx, event)
+		},
+	}
+	for _, d := range request.Write {
+		p.deployments[KeyOf(d)] = &deploymentProgress{of: p, key: KeyOf(d), doing: "deploying"}
+	}
+	for _, key := range request.Remove {
+		p.deployments[key] = &deploymentProgress{of: p, key: key, doing: release.Uninstall.Doing()}
+		p.removed[key] = true
+	}
+	if len(e.notify) > 0 {
+		p.planStages(request.steps())
+	}
+	return p
+}
+
+// planStages finds the stages that the plan shows. One stage alone is not reported.
+func (p *applyProgress) planStages(steps []rollout.Step) {
+	stages := rollout.Simulate(rollout.NewOrder(steps)).Stages
+	if len(stages) < 2 {
+		return
+	}
+	p.stages, p.stageOf, p.started = stages, map[int]int{}, make([]bool, len(stages))
+	for number, stage := range stages {
+		for _, i := range stage.Steps {
+			p.stageOf[i] = number
+		}
+	}
+}
+
+// start reports the apply, which is not empty.
+func (p *applyProgress) start() {
+	if len(p.deployments) > 0 {
+		p.emit(Event{Kind: ApplyStarted, Total: len(p.deployments)})
+	}
+}
+
+// startStage reports the stage of a step, once.
+func (p *applyProgress) startStage(step int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	number, ok := p.stageOf[step]
+	if !ok || p.started[number] {
+		return
+	}
+	p.started[number] = true
+	p.emit(Event{Kind: StageStarted, Stage: number + 1, Stages: len(p.stages), Text: p.stages[number].Text})
+}
+
+// end reports the result of a deployment, once.
+func (p *applyProgress) end(key Key) {
+	if deployment := p.deployments[key]; deployment != nil {
+		deployment.end(p.results.failure(key))
+	}
+}
+
+// finish reports the apply, and first the deployments without a result, such as after a panic.
+func (p *applyProgress) finish() {
+	if len(p.deployments) == 0 {
+		return
+	}
+	finished := 0
+	for _, key := range p.keys() {
+		p.end(key)
+		if p.results.failure(key) == nil {
+			finished++
+		}
+	}
+	p.emit(Event{
+		Kind: ApplyFinished, Total: len(p.deployments), Finished: finished, Failed: len(p.deployments) - finished, Elapsed: time.Since(p.began),
+	})
+}
+
+func (p *applyProgress) keys() []Key {
+	keys := make([]Key, 0, len(p.deployments))
+	for key := range p.deployments {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, Key.Compare)
+	return keys
+}
+
+// deploymentProgress sends the events of one deployment.
+type deploymentProgress struct {
+	of  *applyProgress
+	key Key
+
+	mu      sync.Mutex
+	doing   string
+	began   time.Time // zero before an operation is started
+	attempt int
+	ended   bool
+	// waits is what is waited for now, among so many objects, and noticed what the last event
+	// said.
+	waits, noticed release.Unready
+	objects        int
+	// timer runs during a wait.
+	timer *time.Timer
+}
+
+var _ release.Listener = (*deploymentProgress)(nil)
+
+// start reports that an operation on the release starts.
+func (d *deploymentProgress) start(action release.Action) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.doing, d.began, d.attempt = action.Doing(), time.Now(), 1
+	d.send(Event{Kind: DeploymentStarted})
+}
+
+// isStarted reports whether an operation was started.
+func (d *deploymentProgress) isStarted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.began.IsZero()
+}
+
+// Retries implements release.Listener.
+func (d *deploymentProgress) Retries() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.attempt++
+}
+
+// WaitsFor implements release.Listener.
+func (d *deploymentProgress) WaitsFor(first release.Unready, objects int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waits, d.objects = first, objects
+	if objects == 0 {
+		d.stopWaiting()
+		return
+	}
+	if d.timer == nil && !d.ended {
+		d.timer = time.AfterFunc(waitNotice, status.RecoveringTo(func(error) {}, "reporting a wait", d.notice))
+	}
+}
+
+func (d *deploymentProgress) stopWaiting() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.timer, d.noticed = nil, release.Unready{}
+}
+
+// notice reports what is waited for, if that is not what the last event said.
+func (d *deploymentProgress) notice() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer == nil {
+		return
+	}
+	if d.waits != d.noticed {
+		d.noticed = d.waits
+		d.send(Event{Kind: DeploymentWaits, Waits: d.waits, Objects: d.objects})
+	}
+	d.timer.Reset(waitNotice)
+}
+
+// end reports the result.
+func (d *deploymentProgress) end(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return
+	}
+	d.ended = true
+	d.stopWaiting()
+	event := Event{Kind: DeploymentFinished, Err: err}
+	switch {
+	case err != nil && d.began.IsZero():
+		event.Kind = DeploymentNotStarted
+	case err != nil:
+		event.Kind = DeploymentFailed
+	}
+	d.send(event)
+}
+
+func (d *deploymentProgress) send(event Event) {
+	event.Key, event.Doing, event.Attempt = d.key, d.doing, d.attempt
+	if !d.began.IsZero() {
+		event.Elapsed = time.Since(d.began)
+	}
+	d.of.emit(event)
+}

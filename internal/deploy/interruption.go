@@ -1,0 +1,52 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Interruption says what became of the deployments of an apply that was interrupted. Each is in
+// one list, sorted.
+type Interruption struct {
+	// Finished were written, and Removed uninstalled.
+	Finished, Removed []Key
+	// TakenBack were started and are as they were before the apply.
+	TakenBack []Key
+	// Unfinished were started and failed, or were stopped before their end.
+	Unfinished []Key
+	// NotStarted are as they were before the apply.
+	NotStarted []Key
+}
+
+// interruption sorts the deployments of an apply.
+func (p *applyProgress) interruption() *Interruption {
+	found := &Interruption{}
+	for _, key := range p.keys() {
+		failure := p.results.failure(key)
+		list := &found.Unfinished
+		switch {
+		case failure == nil && p.removed[key]:
+			list = &found.Removed
+		case failure == nil:
+			list = &found.Finished
+		case !p.deployments[key].isStarted():
+			list = &found.NotStarted
+		case p.results.isAsBefore(key):
+			list = &found.TakenBack
+		}
+		*list = append(*list, key)
+	}
+	return found
+}
+
+// IsWhole reports whether everything was finished in spite of the interruption.
+func (i *Interruption) IsWhole() bool {
+	return len(i.TakenBack)+len(i.Unfinished)+len(i.NotStarted) == 0
+}
+
+// Explains reports whether the interruption is the only cause of a failure.
+func (i *Interruption) Explains(failure Failure) bool {
+	return i != nil && errors.Is(failure.Err, context.Canceled) &&
+		slices.Contains(i.NotStarted, Key{Cluster: failure.Cluster, Bundle: failure.Bundle})
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package progress
+
+const extraFlags = 0
+
+func ignoreBackground() {}
