@@ -279,5 +279,4 @@ func withoutGeneratedNames(live *unstructured.Unstructured, text string) string 
 	return uids.ReplaceAllString(pods.ReplaceAllString(text, live.GetName()+"-*"), "*")
 }
 
-//nolint:gochecknoglobals // a constant
 var uids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -91,8 +91,8 @@ func TestAccWaitReadyExplainsPods(t *testing.T) {
 		`(container main: CrashLoopBackOff: it ended with exit code 3 (Error); FailedScheduling`: crash,
 	} {
 		l.setStatus(t, corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{status}})
-		if text := failedWait(t, l, l.Client, deployment); !strings.Contains(text, want) || strings.Contains(text, "hunter2") {
-			t.Errorf("error = %s\nwant it to contain %s, and not what the container wrote", text, want)
+		if got := failedWait(t, l, l.Client, deployment); !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+			t.Errorf("error = %s\nwant it to contain %s, and not what the container wrote", got, want)
 		}
 	}
 
