@@ -61,3 +61,16 @@ func LastLine(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
+
+// WithoutMiddle returns a text of at most limit bytes: of a longer one the beginning and the
+// end, and how much is between them. It is for texts that were masked before, as half a secret
+// is not recognized.
+func WithoutMiddle(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const marked = 48 // bytes for what stands in place of the middle
+	beginning, end := (limit-marked)*2/3, (limit-marked)/3
+	return fmt.Sprintf("%s … (%d bytes left out) … %s",
+		strings.ToValidUTF8(text[:beginning], ""), len(text)-beginning-end, strings.ToValidUTF8(text[len(text)-end:], ""))
+}

@@ -32,7 +32,7 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 	if err != nil {
 		return condition, false, fmt.Errorf("reading the status of %s: %w", condition.Object, err)
 	}
-	condition.Status, condition.Message = computed.Status.String(), computed.Message
+	condition.Status, condition.Message = computed.Status.String(), withCauses(computed.Message, replicaFailure(live))
 	switch {
 	case isPod(object) && phase(live) == corev1.PodFailed:
 		// To kstatus a pod that has ended is as wanted, however it ended.
@@ -46,6 +46,25 @@ func conditionOf(object *resource.Info, live *unstructured.Unstructured) (Condit
 		return condition, true, nil
 	}
 	return condition, false, nil
+}
+
+// replicaFailure is why a workload cannot make pods, as its conditions say. kstatus reads
+// only how many there are.
+func replicaFailure(live *unstructured.Unstructured) []string {
+	conditions, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
+	if err != nil || live.GroupVersionKind().Group != "apps" {
+		return nil
+	}
+	for _, item := range conditions {
+		condition, ok := item.(map[string]any)
+		if !ok || condition["type"] != "ReplicaFailure" || condition["status"] != string(corev1.ConditionTrue) {
+			continue
+		}
+		reason, _ := condition["reason"].(string)
+		message, _ := condition["message"].(string)
+		return []string{withoutGeneratedNames(live, reasonText(reason, message))}
+	}
+	return nil
 }
 
 // phase is that of a pod, "" when it has none.

@@ -62,6 +62,9 @@ type ConnectionError struct {
 
 func (e *ConnectionError) Error() string { return e.Attribute + " " + e.Message }
 
+// BeginsWithName lets the name of the attribute stay as it is at the beginning of a sentence.
+func (e *ConnectionError) BeginsWithName() {}
+
 const (
 	unlimited             = -1 // to client-go, where 0 means 5
 	defaultBurst          = 100

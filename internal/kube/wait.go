@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -68,11 +69,12 @@ func (e *NotGoneError) Error() string {
 
 // WaitReady returns when every object that counts was seen ready by kstatus. It fails
 // with a *NotReadyError when ctx ends, or earlier when an object has failed and
-// waiting is of no use. What the API server answered when an object was written
+// waiting is of no use. The error says what pods and events say of the objects. What the API server answered when an object was written
 // counts as seen where it can be relied on; see isConclusive. A custom resource definition
 // is ready once discovery lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
-	v := newWaiter(c, waitedFor(objects, counts.Jobs), &readiness{ignore: counts.Ignore})
+	ready := &readiness{ignore: counts.Ignore, seen: map[*resource.Info]*unstructured.Unstructured{}}
+	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
 	if counts.Pending != nil {
 		v.report = func(left []Condition) {
 			if len(left) > 0 {
@@ -81,6 +83,7 @@ func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts
 		}
 	}
 	if err := v.wait(ctx, v.evaluateResponses()); err != nil {
+		c.explain(ctx, err, v.pending, ready.seen)
 		return err
 	}
 	return c.waitServed(ctx, v.definitions)
@@ -108,11 +111,16 @@ func (c *Client) WaitGone(ctx context.Context, objects []*resource.Info) error {
 type readiness struct {
 	ignore  []map[string]string
 	failing failure
+	// seen are the objects as they were seen last, if somebody wants to know.
+	seen map[*resource.Info]*unstructured.Unstructured
 }
 
 func (r *readiness) evaluate(object *resource.Info, got readResult) (Condition, bool, error) {
 	if got.err != nil {
 		return Condition{}, false, got.err
+	}
+	if r.seen != nil {
+		r.seen[object] = got.object
 	}
 	return conditionOf(object, withoutIgnored(got.object, r.ignore))
 }

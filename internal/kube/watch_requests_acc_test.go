@@ -98,6 +98,18 @@ func TestAccWaitingAsksNothing(t *testing.T) {
 				}
 				eventually(t, "all requests are answered", func() bool { return len(proxy.Recorded()) == proxy.Served() })
 				calls := proxy.Recorded()
+				// What explains the failure comes after the wait.
+				explains := func(call faulttest.Call) bool {
+					return strings.Contains(call.URL, "/events?") || strings.Contains(call.URL, "/pods?")
+				}
+				if at := slices.IndexFunc(calls, explains); at >= 0 {
+					if slices.ContainsFunc(calls[at:], func(call faulttest.Call) bool { return !explains(call) }) || len(calls)-at > test.watches {
+						t.Errorf("%v explain the failure, want a list of events, and one of the pods of a job", calls[at:])
+					}
+					calls = calls[:at]
+				} else {
+					t.Error("nothing explains the failure")
+				}
 				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
 				if watches := len(calls) - len(looks); watches != test.watches {
 					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)

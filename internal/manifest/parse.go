@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,8 +25,9 @@ func Parse(content []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // ParseAll is Parse for what templates give. A document that is not empty and lacks a kind or
-// an API version is an [*IncompleteError], and a label or annotation that is no text a
-// [*NotStringError]: who reads them finds none at all then, no hook and no policy.
+// an API version is an [*IncompleteError]. A label or an annotation that is no text is a
+// [*NotStringError]: who reads them finds none at all then, no hook and no policy. So is a
+// value of a ConfigMap, a Secret or a pod template that every API server refuses.
 func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 	return parseStrictly(content, isNotEmpty)
 }
@@ -35,7 +35,11 @@ func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 // ParseFile is ParseAll for a file of a repository, which need not be a manifest: documents
 // that have neither an API version nor a kind nor metadata are left out, as Fleet does.
 func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
-	return parseStrictly(content, looksLikeObject)
+	objects, err := parseStrictly(content, looksLikeObject)
+	if wrong, ok := errors.AsType[*NotStringError](err); ok {
+		wrong.Line = lineOf(content, wrong)
+	}
+	return objects, err
 }
 
 func isNotEmpty(document map[string]any) bool { return len(document) > 0 }
@@ -64,33 +68,6 @@ func parseStrictly(content []byte, isMeant func(document map[string]any) bool) (
 		}
 	}
 	return objects, nil
-}
-
-// NotStringError reports a label or an annotation whose value is no text.
-type NotStringError struct {
-	// Object is the kind and the name.
-	Object string
-	// Field is metadata.labels or metadata.annotations, and Key the key in it.
-	Field, Key string
-}
-
-func (e *NotStringError) Error() string {
-	return fmt.Sprintf("%s: %s of %s is not text; put its value in quotes", e.Object, e.Key, e.Field)
-}
-
-func checkTexts(object *unstructured.Unstructured) error {
-	metadata, _ := object.Object["metadata"].(map[string]any)
-	for _, field := range []string{"labels", "annotations"} {
-		texts, _ := metadata[field].(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(texts)) {
-			switch texts[key].(type) {
-			case string, nil: // API servers take null for "".
-			default:
-				return &NotStringError{Object: object.GetKind() + " " + object.GetName(), Field: "metadata." + field, Key: key}
-			}
-		}
-	}
-	return nil
 }
 
 // IncompleteError reports a document that is no Kubernetes object.

@@ -95,6 +95,35 @@ func TestParseAllTexts(t *testing.T) {
 	}
 }
 
+// What an API server would refuse in the apply is an error of the plan.
+func TestParseFileTexts(t *testing.T) {
+	t.Parallel()
+	const first = "# a comment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {a: 'yes'}}\n---\n"
+	tests := map[string]struct{ content, want string }{
+		"an annotation":     {first + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n  annotations:\n    a: yes\n", "line 12: ConfigMap b: a of metadata.annotations is not text; put its value in quotes"},
+		"an item of a list": {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data:\n    a: 1\n", "line 8: ConfigMap a: a of data is not text; put its value in quotes"},
+		"data":              {first + "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: x\n  a: 1\n", "line 12: ConfigMap a: a of data is not text; put its value in quotes"},
+		"a secret":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {port: 443}\n", "line 4: Secret a: port of stringData is not text; put its value in quotes"},
+		"bytes as a list":   {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {port: [52]}\n", ""},
+		"a pod template":    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    metadata:\n      annotations:\n        prometheus.io/scrape: true\n", "line 8: Deployment a: prometheus.io/scrape of spec.template.metadata.annotations is not text; put its value in quotes"},
+		"a kind of others":  {"apiVersion: example.com/v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n", ""},
+		"JSON":              {`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": 1}}`, "line 1: ConfigMap a: a of data is not text; put its value in quotes"},
+		"texts and nothing": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 'yes', b: }\n", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if _, err := ParseFile([]byte(test.content)); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("error = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	objects, err := Parse([]byte("apiVersion: v1\nkind: CustomResourceDefinition\nmetadata: {name: a, annotations: {a: b, none: , number: 1}}\n"))

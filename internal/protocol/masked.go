@@ -36,17 +36,32 @@ func sealed[Q, R any](
 	}
 	for _, diagnostic := range diagnosticsOf(response) {
 		if diagnostic != nil {
-			diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
+			s.seal(diagnostic)
 		}
 	}
 	return response, s.maskError(err)
+}
+
+// An error is not longer, with its summary. Warnings contain diffs, which have limits of their own.
+const (
+	maxError   = 4 << 10
+	maxSummary = 512
+)
+
+// seal masks a diagnostic and then limits an error: half a secret would not be recognized.
+func (s server) seal(diagnostic *tfprotov6.Diagnostic) {
+	diagnostic.Summary, diagnostic.Detail = s.masker.Shown(diagnostic.Summary), s.masker.Shown(diagnostic.Detail)
+	if diagnostic.Severity == tfprotov6.DiagnosticSeverityError {
+		diagnostic.Summary = diff.WithoutMiddle(diagnostic.Summary, maxSummary)
+		diagnostic.Detail = diff.WithoutMiddle(diagnostic.Detail, maxError-maxSummary)
+	}
 }
 
 func (s server) maskError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return diff.WithText(err, s.masker.Shown(err.Error()))
+	return diff.WithText(err, diff.WithoutMiddle(s.masker.Shown(err.Error()), maxError))
 }
 
 func (s server) GetMetadata(ctx context.Context, request *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
@@ -138,7 +153,7 @@ func (s server) CloseEphemeralResource(ctx context.Context, request *tfprotov6.C
 func (s server) CallFunction(ctx context.Context, request *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	response, err := s.ProviderServer.CallFunction(ctx, request)
 	if response != nil && response.Error != nil {
-		response.Error.Text = s.masker.Shown(response.Error.Text)
+		response.Error.Text = diff.WithoutMiddle(s.masker.Shown(response.Error.Text), maxError)
 	}
 	return response, s.maskError(err)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"regexp"
 	"runtime"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -44,6 +47,47 @@ func TestServerMasks(t *testing.T) {
 	called, err := masked.CallFunction(t.Context(), nil)
 	if err != nil || called.Error.Text != `(sensitive value)\x1b` {
 		t.Errorf("the error of a function is %q, %v", called.Error.Text, err)
+	}
+}
+
+// longSayer answers with texts that nobody would read to the end.
+type longSayer struct {
+	tfprotov6.ProviderServer
+}
+
+func (longSayer) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	long := strings.Repeat("hunter2hunter2 é ", 10_000)
+	return &tfprotov6.ReadResourceResponse{Diagnostics: []*tfprotov6.Diagnostic{
+		{Severity: tfprotov6.DiagnosticSeverityError, Summary: "first " + long, Detail: "begins " + long + "ends"},
+		{Severity: tfprotov6.DiagnosticSeverityError, Summary: "short", Detail: "short"},
+		{Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "a plan", Detail: long},
+	}}, nil
+}
+
+// An error is at most 4 kB, and says how much was left out. What is cut was masked before:
+// half a secret is not recognized.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	masker := &diff.Masker{}
+	masker.Add("hunter2hunter2")
+	read, err := Masked(longSayer{}, masker).ReadResource(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, short, warning := read.Diagnostics[0], read.Diagnostics[1], read.Diagnostics[2]
+	if size := len(long.Summary) + len(long.Detail); size > 4096 || size < 3500 {
+		t.Errorf("the error has %d bytes", size)
+	}
+	for _, text := range []string{long.Summary, long.Detail} {
+		if !utf8.ValidString(text) || strings.Contains(text, "hunter") || !regexp.MustCompile(` … \(\d+ bytes left out\) … `).MatchString(text) {
+			t.Errorf("got %s", text)
+		}
+	}
+	if !strings.HasPrefix(long.Detail, "begins ") || !strings.HasSuffix(long.Detail, "ends") {
+		t.Errorf("beginning or end is missing: %s", long.Detail)
+	}
+	if short.Summary != "short" || short.Detail != "short" || len(warning.Detail) < 100_000 {
+		t.Error("a short error or a warning was cut")
 	}
 }
 

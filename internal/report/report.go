@@ -48,15 +48,27 @@ func warning(summary, detail string) []Message {
 // Failed reports an error of which nothing more is known than its text.
 func Failed(summary string, err error) []Message { return failure(summary, Sentence(err)) }
 
-// Sentence words an error as a sentence.
+// Sentence words an error as a sentence. A URL, a path or the name of an attribute at its
+// beginning stays as it is. An error that begins with a name that looks like a word has a
+// method BeginsWithName.
 func Sentence(err error) string {
 	text := err.Error()
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
+	if _, named := err.(interface{ BeginsWithName() }); !named && beginsWithWord(text) {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
 	return text
+}
+
+// beginsWithWord says whether a text begins with a word of plain English: small letters,
+// perhaps with a hyphen, an apostrophe or a punctuation mark.
+func beginsWithWord(text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	word = strings.TrimRight(word, ",:;.\n")
+	return word != "" && strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLower(r) && r != '-' && r != '\'' }) < 0
 }
 
 // What errors say of clusters that come before anything is written. In an apply, others

@@ -304,6 +304,39 @@ func TestMessages(t *testing.T) {
 }
 
 // Errors of bundles stand at the attribute that has to be corrected.
+// hostError begins with a name that looks like a word.
+type hostError struct{}
+
+func (hostError) Error() string   { return "host is no URL" }
+func (hostError) BeginsWithName() {}
+
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"no route":                        "No route.",
+		"bundle web: no chart.":           "Bundle web: no chart.",
+		"it's gone":                       "It's gone.",
+		"éa":                              "Éa.",
+		"":                                ".",
+		"https://example.com/a is closed": "https://example.com/a is closed.",
+		"oci://example.com/a: denied":     "oci://example.com/a: denied.",
+		"max_removals is too small":       "max_removals is too small.",
+		"helm.chart is wrong":             "helm.chart is wrong.",
+		"targetCustomizations[0]: no":     "targetCustomizations[0]: no.",
+		"forceSyncGeneration is negative": "forceSyncGeneration is negative.",
+		"web/fleet.yaml: line 3: no":      "web/fleet.yaml: line 3: no.",
+		"a.yaml: line 3: no":              "a.yaml: line 3: no.",
+		"cluster: denied":                 "Cluster: denied.",
+	} {
+		if got := report.Sentence(errors.New(text)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got, want := report.Sentence(hostError{}), "host is no URL."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestBundleMessages(t *testing.T) {
 	t.Parallel()
 	repo := report.BundleSource{Name: "apps", Attribute: "repo", ReadsPaths: true}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -84,7 +85,7 @@ func (c *Client) Evaluate(ctx context.Context, request target.Templates) ([]targ
 	}
 	for _, result := range results {
 		if result.Failure != nil {
-			result.Failure.Cause = shorten(result.Failure.Cause)
+			result.Failure.Cause = diff.WithoutMiddle(result.Failure.Cause, maxText)
 		}
 	}
 	return results, nil
@@ -115,7 +116,7 @@ func describe(d target.Deployment) string {
 // deployment are masked before the text is cut.
 func explain(err error, d target.Deployment) error {
 	if failed, ok := errors.AsType[*worker.HandlerError](err); ok {
-		return &worker.HandlerError{Text: shorten(d.Mask(failed.Text))}
+		return &worker.HandlerError{Text: diff.WithoutMiddle(d.Mask(failed.Text), maxText)}
 	}
 	if exceeded, ok := errors.AsType[*worker.LimitError](err); ok && exceeded.Limit == worker.LimitTime {
 		return fmt.Errorf("%w; correct its templates, or raise render_timeout of the provider", err)

@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -97,25 +95,12 @@ func (f *Failure) Err() error {
 	if f == nil {
 		return nil
 	}
-	return &RenderError{Text: shorten(f.Text)}
+	return &RenderError{Text: diff.WithoutMiddle(f.Text, maxText)}
 }
 
-// Templates that include each other come to an error of 100 KB, and one can fail with a text
-// of its own, so the beginning and the end of a long one must do.
-const (
-	maxBeginning = 2 << 10
-	maxEnd       = 1 << 10
-)
-
-// shorten leaves out the middle of a long text.
-func shorten(text string) string {
-	left := len(text) - maxBeginning - maxEnd
-	if left <= 0 {
-		return text
-	}
-	beginning, end := text[:maxBeginning], text[len(text)-maxEnd:]
-	return fmt.Sprintf("%s … (%d bytes left out) … %s", strings.ToValidUTF8(beginning, ""), left, strings.ToValidUTF8(end, ""))
-}
+// maxText is how long the text of a failure may be. Templates that include each other come to
+// an error of 100 KB.
+const maxText = 3 << 10
 
 // RenderError says why a deployment cannot be rendered, in the words of the worker.
 type RenderError struct{ Text string }

@@ -22,11 +22,11 @@ func TestObjectsAreThereOnce(t *testing.T) {
 		want   string // "": no error.
 	}{
 		"two files of plain manifests": {
-			files: map[string]string{"a.yaml": configMap("a", "x"), "sub/b.yaml": "a: b\n---\n" + configMap("a", "y") + "---\n" + configMap("b", "y")},
+			files: map[string]string{"a.yaml": configMap("a", "x"), "sub/b.yaml": "a: b\n---\n" + configMap("a", "z") + "---\n" + configMap("b", "z")},
 			want:  "bundle b: ConfigMap/ns/a is defined twice, in a.yaml and in sub/b.yaml (document 1); remove one of them",
 		},
 		"one file": {
-			files: map[string]string{"a.yaml": configMap("a", "x") + "---\n" + configMap("a", "y")},
+			files: map[string]string{"a.yaml": configMap("a", "x") + "---\n" + configMap("a", "z")},
 			want:  "in a.yaml (document 1) and in a.yaml (document 2)",
 		},
 		"two templates, one says the namespace of the release": {

@@ -64,7 +64,7 @@ func TestRenderObjects(t *testing.T) {
 		},
 		"raw manifests": {
 			deployment: deployment(map[string]string{
-				"a.yaml":          configMap("a", "'{{ not a template }}'") + "---\n# empty\n---\n" + configMap("a2", "y"),
+				"a.yaml":          configMap("a", "'{{ not a template }}'") + "---\n# empty\n---\n" + configMap("a2", "z"),
 				"sub/b.yml":       "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: role\n",
 				"c.json":          `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`,
 				"notes.txt":       "no manifest",

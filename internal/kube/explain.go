@@ -1,0 +1,282 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// What is read to explain a wait that failed, at most.
+const (
+	explanationTime  = 3 * time.Second
+	explainedObjects = 5
+	// causesOfObject are reported of one object.
+	causesOfObject = 3
+	explainedPods  = 100
+	readEvents     = 500
+	// longestCause is how much Kubernetes itself writes into an event. A longer text is
+	// left out and not cut: half a secret is not recognized by who masks it.
+	longestCause = 1024
+)
+
+// explain adds to an error of a wait what pods and events say of the objects, as they were seen
+// last. It costs at most one list of events for each namespace, and two lists for each object.
+// What the identity may not read is left out. Nobody waits for it after an interruption.
+func (c *Client) explain(ctx context.Context, err error, pending []*resource.Info, seen map[*resource.Info]*unstructured.Unstructured) {
+	failed, ok := errors.AsType[*NotReadyError](err)
+	if !ok || errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explanationTime)
+	defer cancel()
+	by := explainer{client: c, events: map[string][]corev1.Event{}}
+	explained := 0
+	for _, object := range pending {
+		at := slices.IndexFunc(failed.Objects, func(condition Condition) bool { return condition.Object == describe(object) })
+		live := seen[object]
+		if at < 0 || live == nil || object.Namespace == "" || explained == explainedObjects || ctx.Err() != nil {
+			continue
+		}
+		explained++
+		failed.Objects[at].Message = withCauses(failed.Objects[at].Message, by.causes(ctx, live))
+	}
+}
+
+// withCauses adds causes to a message, each once.
+func withCauses(message string, causes []string) string {
+	var added []string
+	for _, cause := range causes {
+		known := repeats(cause, message) || slices.ContainsFunc(added, func(text string) bool { return repeats(cause, text) })
+		if len(added) < causesOfObject && !known {
+			added = append(added, cause)
+		}
+	}
+	if len(added) == 0 {
+		return message
+	}
+	return message + " (" + strings.Join(added, "; ") + ")"
+}
+
+// repeats says whether a cause is part of a text, or adds to it only what came before a
+// colon: the event "Error creating: <message>" repeats the condition "<message>".
+func repeats(cause, text string) bool {
+	if strings.Contains(text, cause) {
+		return true
+	}
+	_, message, _ := strings.Cut(cause, ": ")
+	_, message, found := strings.Cut(message, ": ")
+	return found && strings.Contains(text, message)
+}
+
+// explainer reads each list once.
+type explainer struct {
+	client *Client
+	events map[string][]corev1.Event // by namespace
+}
+
+// causes returns why an object is not ready: what its containers wait for comes before events.
+func (x *explainer) causes(ctx context.Context, live *unstructured.Unstructured) []string {
+	about := []types.UID{live.GetUID()}
+	var causes []string
+	replicaSet, isRead := x.newestReplicaSet(ctx, live)
+	if replicaSet != "" {
+		about = append(about, replicaSet)
+	}
+	if isRead {
+		for _, pod := range x.pods(ctx, live, about) {
+			about = append(about, pod.UID)
+			causes = append(causes, causesInPod(&pod)...)
+		}
+	}
+	causes = append(causes, x.warnings(ctx, live.GetNamespace(), about)...)
+	for i, cause := range causes {
+		causes[i] = withoutGeneratedNames(live, cause)
+	}
+	return causes
+}
+
+// newestReplicaSet is that of a Deployment: failures of a former rollout explain nothing.
+func (x *explainer) newestReplicaSet(ctx context.Context, live *unstructured.Unstructured) (uid types.UID, isRead bool) {
+	if live.GroupVersionKind().GroupKind().String() != "Deployment.apps" {
+		return "", true
+	}
+	sets, err := x.client.typed.AppsV1().ReplicaSets(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(live), Limit: explainedPods})
+	if err != nil {
+		return "", false
+	}
+	newest := 0
+	for _, set := range sets.Items {
+		revision, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/revision"])
+		if err == nil && revision > newest && isOwned(&set, []types.UID{live.GetUID()}) {
+			uid, newest = set.UID, revision
+		}
+	}
+	return uid, true
+}
+
+// pods are those that owners have made for an object, or the object itself.
+func (x *explainer) pods(ctx context.Context, live *unstructured.Unstructured, owners []types.UID) []corev1.Pod {
+	var pod corev1.Pod
+	if live.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &pod) != nil {
+			return nil
+		}
+		return []corev1.Pod{pod}
+	}
+	selector := selectorOf(live)
+	if selector == "" {
+		return nil
+	}
+	list, err := x.client.typed.CoreV1().Pods(live.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: explainedPods})
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return !isOwned(&pod, owners) })
+}
+
+// selectorOf is what a workload selects its pods by, "" for other objects.
+func selectorOf(live *unstructured.Unstructured) string {
+	switch live.GroupVersionKind().Group {
+	case "apps", "batch":
+	default:
+		return ""
+	}
+	content, _, err := unstructured.NestedMap(live.Object, "spec", "selector")
+	if err != nil {
+		return ""
+	}
+	var selector metav1.LabelSelector
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector) != nil {
+		return ""
+	}
+	return metav1.FormatLabelSelector(&selector)
+}
+
+func isOwned(object metav1.Object, owners []types.UID) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && slices.Contains(owners, owner.UID)
+}
+
+// warnings are the newest Warning events about objects, one for each reason.
+func (x *explainer) warnings(ctx context.Context, namespace string, about []types.UID) []string {
+	all, isRead := x.events[namespace]
+	if !isRead {
+		list, err := x.client.typed.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning, Limit: readEvents})
+		if err == nil {
+			all = list.Items
+			slices.SortStableFunc(all, func(a, b corev1.Event) int {
+				return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Name, b.Name))
+			})
+		}
+		x.events[namespace] = all
+	}
+	var texts []string
+	reasons := map[string]bool{}
+	for _, event := range all {
+		// BackOff repeats what the state of the container says.
+		if event.Reason == "BackOff" || reasons[event.Reason] || !slices.Contains(about, event.InvolvedObject.UID) {
+			continue
+		}
+		reasons[event.Reason] = true
+		texts = append(texts, reasonText(event.Reason, strings.TrimPrefix(event.Message, "(combined from similar events): ")))
+	}
+	return texts
+}
+
+func lastSeen(event *corev1.Event) time.Time {
+	last := event.CreationTimestamp.Time
+	times := []time.Time{event.LastTimestamp.Time, event.EventTime.Time}
+	if event.Series != nil {
+		times = append(times, event.Series.LastObservedTime.Time)
+	}
+	for _, at := range times {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// causesInPod is what keeps a pod from being ready, as its status says. What a container
+// wrote before it ended stays out: it can be anything.
+func causesInPod(pod *corev1.Pod) []string {
+	var causes []string
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			causes = append(causes, reasonText(condition.Reason, condition.Message))
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {
+		causes = append(causes, reasonText(pod.Status.Reason, pod.Status.Message))
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if cause := causeInContainer(&container); cause != "" {
+			causes = append(causes, "container "+container.Name+": "+cause)
+		}
+	}
+	return causes
+}
+
+func causeInContainer(container *corev1.ContainerStatus) string {
+	ended := container.State.Terminated
+	if ended == nil {
+		ended = container.LastTerminationState.Terminated
+	}
+	crash := ""
+	if ended != nil && ended.ExitCode != 0 {
+		crash = fmt.Sprintf("it ended with exit code %d (%s)", ended.ExitCode, ended.Reason)
+	}
+	waiting := container.State.Waiting
+	switch {
+	case waiting == nil && !container.Ready:
+		return crash
+	case waiting == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, waiting.Reason):
+		return ""
+	case crash != "":
+		return waiting.Reason + ": " + crash
+	}
+	return reasonText(waiting.Reason, waiting.Message)
+}
+
+// reasonText joins a reason and a message to one line.
+func reasonText(reason, message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	switch {
+	case message == "":
+		return reason
+	case len(message) > longestCause:
+		message = fmt.Sprintf("(a message of %d bytes)", len(message))
+	}
+	return reason + ": " + message
+}
+
+// withoutGeneratedNames replaces what controllers make up, such as the end of the name of a
+// pod, so that one cause on many clusters reads alike.
+func withoutGeneratedNames(live *unstructured.Unstructured, text string) string {
+	const letters = "[bcdfghjklmnpqrstvwxz2456789]"
+	name := regexp.QuoteMeta(live.GetName())
+	between := ""
+	switch live.GetKind() {
+	case "Deployment":
+		between = letters + `{1,10}-`
+	case "Pod", "StatefulSet":
+		return uids.ReplaceAllString(text, "*")
+	}
+	pods := regexp.MustCompile(`\b` + name + `-` + between + letters + `{5}\b`)
+	return uids.ReplaceAllString(pods.ReplaceAllString(text, live.GetName()+"-*"), "*")
+}
+
+var uids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

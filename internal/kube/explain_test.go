@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestWithCauses(t *testing.T) {
+	t.Parallel()
+	const message = "Replicas: 0/1"
+	for name, test := range map[string]struct {
+		message string
+		causes  []string
+		want    string
+	}{
+		"none":                 {message: message, want: message},
+		"one":                  {message: message, causes: []string{"A: b"}, want: message + " (A: b)"},
+		"twice":                {message: message, causes: []string{"A: b", "A: b"}, want: message + " (A: b)"},
+		"in the message":       {message: "x (A: b)", causes: []string{"A: b"}, want: "x (A: b)"},
+		"after a colon":        {message: "x (A: no room)", causes: []string{"A: Error creating: no room"}, want: "x (A: no room)"},
+		"more than are wanted": {message: message, causes: []string{"A", "B", "C", "D"}, want: message + " (A; B; C)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := withCauses(test.message, test.causes); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCauseInContainer(t *testing.T) {
+	t.Parallel()
+	waiting := func(reason, message string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+	}
+	ended := func(code int32, reason string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: "what it wrote"}}
+	}
+	for name, test := range map[string]struct {
+		status corev1.ContainerStatus
+		want   string
+	}{
+		"starting":           {status: corev1.ContainerStatus{State: waiting("ContainerCreating", "")}},
+		"after others":       {status: corev1.ContainerStatus{State: waiting("PodInitializing", "")}},
+		"ready":              {status: corev1.ContainerStatus{Ready: true, LastTerminationState: ended(1, "Error")}},
+		"done":               {status: corev1.ContainerStatus{State: ended(0, "Completed")}},
+		"without a secret":   {status: corev1.ContainerStatus{State: waiting("CreateContainerConfigError", `secret "db" not found`)}, want: `CreateContainerConfigError: secret "db" not found`},
+		"crashed":            {status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "back-off 10s"), LastTerminationState: ended(137, "OOMKilled")}, want: "CrashLoopBackOff: it ended with exit code 137 (OOMKilled)"},
+		"failed":             {status: corev1.ContainerStatus{State: ended(2, "Error")}, want: "it ended with exit code 2 (Error)"},
+		"started again":      {status: corev1.ContainerStatus{LastTerminationState: ended(2, "Error")}, want: "it ended with exit code 2 (Error)"},
+		"a message too long": {status: corev1.ContainerStatus{State: waiting("ErrImagePull", strings.Repeat("x", longestCause+1))}, want: "ErrImagePull: (a message of 1025 bytes)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := causeInContainer(&test.status); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// One cause on many clusters is one text.
+func TestWithoutGeneratedNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ kind, text, want string }{
+		{"Deployment", `pods "web-6c8fd-x2bfz" is forbidden`, `pods "web-*" is forbidden`},
+		{"Deployment", `pods "web-other" is forbidden`, `pods "web-other" is forbidden`},
+		{"DaemonSet", `pods "web-x2bfz" is forbidden`, `pods "web-*" is forbidden`},
+		{"StatefulSet", `pods "web-0" is forbidden`, `pods "web-0" is forbidden`},
+		{"Pod", "web_ns(0d7c5a4e-1111-2222-3333-444455556666)", "web_ns(*)"},
+	} {
+		live := &unstructured.Unstructured{}
+		live.SetKind(test.kind)
+		live.SetName("web")
+		if got := withoutGeneratedNames(live, test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.kind, got, test.want)
+		}
+	}
+}
+
+func TestLastSeen(t *testing.T) {
+	t.Parallel()
+	created, last := metav1.Unix(1, 0), metav1.Unix(2, 0)
+	event := corev1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}, Series: &corev1.EventSeries{LastObservedTime: metav1.MicroTime(last)}}
+	if got := lastSeen(&event); !got.Equal(last.Time) {
+		t.Errorf("got %s, want %s", got, last)
+	}
+}
