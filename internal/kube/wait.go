@@ -67,11 +67,11 @@ func (e *NotGoneError) Error() string {
 	return "not deleted: " + strings.Join(lines, "; ")
 }
 
-// WaitReady returns when every object that counts was seen ready by kstatus. It fails
-// with a *NotReadyError when ctx ends, or earlier when an object has failed and
-// waiting is of no use. The error says what pods and events say of the objects. What the API server answered when an object was written
-// counts as seen where it can be relied on; see isConclusive. A custom resource definition
-// is ready once discovery lists its kind.
+// WaitReady returns when every object that counts was seen ready by kstatus. It fails with a
+// *NotReadyError when ctx ends, or earlier when an object has failed and waiting is of no use.
+// The error contains the causes that pods and events report. What the API server returned when
+// an object was written counts as seen where it can be relied on; see isConclusive. A custom
+// resource definition is ready once discovery lists its kind.
 func (c *Client) WaitReady(ctx context.Context, objects []*resource.Info, counts release.Readiness) error {
 	ready := &readiness{ignore: counts.Ignore, seen: map[*resource.Info]*unstructured.Unstructured{}}
 	v := newWaiter(c, waitedFor(objects, counts.Jobs), ready)
