@@ -107,7 +107,7 @@ type Versions = map[target.Reference]string
 // to an end.
 func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 	results := &results{prior: request.Prior, records: map[Key]Record{}}
-	progress := e.newApplyProgress(ctx, request, results)
+	progress := newApplyProgress(ctx, e.notify, request, results)
 	runs := e.clusterRuns(request, results, progress)
 	var looking, removing sync.WaitGroup
 	for _, v := range runs {

@@ -30,12 +30,12 @@ type applyProgress struct {
 	started     []bool      // by stage
 }
 
-func (e *Engine) newApplyProgress(ctx context.Context, request Request, results *results) *applyProgress {
+func newApplyProgress(ctx context.Context, notify notifiers, request Request, results *results) *applyProgress {
 	p := &applyProgress{
 		results: results, began: time.Now(), removed: map[Key]bool{}, deployments: map[Key]*deploymentProgress{},
 		emit: func(event Event) {
 			event.Target = request.Target
-			e.emit(ctx, event)
+			notify.send(ctx, event)
 		},
 	}
 	for _, d := range request.Write {
@@ -45,7 +45,7 @@ func (e *Engine) newApplyProgress(ctx context.Context, request Request, results 
 		p.deployments[key] = &deploymentProgress{of: p, key: key, doing: release.Uninstall.Doing()}
 		p.removed[key] = true
 	}
-	if len(e.notify) > 0 {
+	if len(notify) > 0 {
 		p.planStages(request.steps())
 	}
 	return p

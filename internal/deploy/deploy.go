@@ -74,7 +74,7 @@ type Clusters func(name string) (Cluster, error)
 // Engine runs operations on clusters, never more at once than it was made for.
 type Engine struct {
 	clusters Clusters
-	notify   []Notify
+	notify   notifiers
 	tokens   *semaphore.Weighted
 	// waiting are places for operations that gave their slot back and wait.
 	waiting *semaphore.Weighted

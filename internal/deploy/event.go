@@ -74,8 +74,11 @@ func (e Event) Masked(mask func(string) string) Event {
 	return e
 }
 
-func (e *Engine) emit(ctx context.Context, event Event) {
-	for _, notify := range e.notify {
+// notifiers are all that receive the events of an engine.
+type notifiers []Notify
+
+func (n notifiers) send(ctx context.Context, event Event) {
+	for _, notify := range n {
 		notify(ctx, event)
 	}
 }

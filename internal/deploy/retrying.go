@@ -30,7 +30,7 @@ const (
 type retrying struct {
 	Cluster
 	name   string
-	notify []Notify
+	notify notifiers
 	// tokens are those of the engine. Every operation is called with one of them, and
 	// does without it while it pauses, so that a cluster which is in trouble does not
 	// hold up the others.
@@ -38,7 +38,7 @@ type retrying struct {
 }
 
 // withRetries gives clusters on which operations are tried again.
-func withRetries(clusters Clusters, slots *semaphore.Weighted, notify []Notify) Clusters {
+func withRetries(clusters Clusters, slots *semaphore.Weighted, notify notifiers) Clusters {
 	return func(name string) (Cluster, error) {
 		found, err := clusters(name)
 		if err != nil {
@@ -187,9 +187,7 @@ func repeat[T any](ctx context.Context, p retrying, of attempts, operation func(
 		if of.listener != nil {
 			of.listener.Retries()
 		}
-		for _, notify := range p.notify {
-			notify(ctx, Event{Kind: OperationRetried, Key: Key{Cluster: p.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
-		}
+		p.notify.send(ctx, Event{Kind: OperationRetried, Key: Key{Cluster: p.name, Bundle: of.bundle}, Doing: of.doing, Attempt: attempt, Err: err, Pause: pause})
 		of.pause(p.tokens)
 		pausing = true
 	})
