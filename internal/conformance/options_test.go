@@ -46,9 +46,9 @@ func heldClusters(deployments []target.Deployment) []string {
 		steps[i] = rollout.Step{Deployment: d, Change: true}
 	}
 	var held []string
-	outlook := rollout.Simulate(rollout.NewOrder(steps))
+	forecast := rollout.Simulate(rollout.NewOrder(steps))
 	for i, d := range deployments {
-		if outlook.Held[i] != nil && !d.Paused && len(d.Bundle.Definition.DependsOn) == 0 {
+		if forecast.Held[i] != nil && !d.Paused && len(d.Bundle.Definition.DependsOn) == 0 {
 			held = append(held, d.Cluster)
 		}
 	}

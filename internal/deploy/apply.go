@@ -151,17 +151,17 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 
 // identity is what tells one cluster from another: its UID, or its name when that is
 // not known.
-func (r Request) identity(cluster string, sights map[string]clusterSnapshot) string {
-	return cmp.Or(sights[cluster].snapshot.UID, r.UIDs[cluster], cluster)
+func (r Request) identity(cluster string, snapshots map[string]clusterSnapshot) string {
+	return cmp.Or(snapshots[cluster].snapshot.UID, r.UIDs[cluster], cluster)
 }
 
 // claims are the releases, by release.Key, that each cluster is to have, by its
 // identity. None of them is removed, whoever had it before: a bundle or a cluster
 // can get another name while the release keeps its own.
-func (r Request) claims(sights map[string]clusterSnapshot) map[string]map[string]bool {
+func (r Request) claims(snapshots map[string]clusterSnapshot) map[string]map[string]bool {
 	claims := map[string]map[string]bool{}
 	claim := func(cluster, namespace, name string) {
-		identity := r.identity(cluster, sights)
+		identity := r.identity(cluster, snapshots)
 		if claims[identity] == nil {
 			claims[identity] = map[string]bool{}
 		}

@@ -34,17 +34,17 @@ type clusterRun struct {
 
 // clusterRuns returns the runs that a request needs, by cluster.
 func (e *Engine) clusterRuns(request Request, results *results, progress *applyProgress) map[string]*clusterRun {
-	runs, sights := map[string]*clusterRun{}, &clusterSnapshots{}
+	runs, snapshots := map[string]*clusterRun{}, &clusterSnapshots{}
 	moves := request.moveCandidates().moves()
-	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(sights.all()) })
+	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(snapshots.all()) })
 	to := func(cluster string) *clusterRun {
 		if runs[cluster] == nil {
 			runs[cluster] = &clusterRun{
-				engine: e, request: &request, name: cluster, snapshotTaken: make(chan struct{}), snapshots: sights,
+				engine: e, request: &request, name: cluster, snapshotTaken: make(chan struct{}), snapshots: snapshots,
 				written: map[string]bool{}, results: results, progress: progress, moves: moves[cluster],
 				// No write waits for another cluster's answer. Only a removal has to know
 				// whether that is the same cluster under another name.
-				claimed: func() map[string]bool { return claims()[request.identity(cluster, sights.all())] },
+				claimed: func() map[string]bool { return claims()[request.identity(cluster, snapshots.all())] },
 			}
 		}
 		return runs[cluster]
@@ -58,7 +58,7 @@ func (e *Engine) clusterRuns(request Request, results *results, progress *applyP
 		run := to(key.Cluster)
 		run.remove = append(run.remove, key)
 	}
-	sights.expect(len(runs))
+	snapshots.expect(len(runs))
 	return runs
 }
 

@@ -33,7 +33,7 @@ const (
 const capabilities = "capabilities"
 
 // memoryCluster is a cluster whose releases and objects live in a map. It keeps the
-// rules that matter here: a release holds its objects, an object has one holder,
+// rules that matter here: a release owns its objects, an object has one owner,
 // and an uninstall takes along what it does not spare.
 type memoryCluster struct {
 	name string

@@ -18,14 +18,14 @@ type TargetIdentity struct {
 	AdoptionKey string
 }
 
-// mark is what the holder writes on the record of a bundle's release.
+// mark is what the target writes on the record of a bundle's release.
 func (h TargetIdentity) mark(bundle, digest string) release.Mark {
 	mark := release.NewMark(h.Owner, h.Target, h.Instance, bundle, digest)
 	mark.AdoptionKey = h.AdoptionKey
 	return mark
 }
 
-// ownership is whose a release is to the holder, given what state knows of that release.
+// ownership is whose a release is to the target, given what state knows of that release.
 func (h TargetIdentity) ownership(observed release.Observed, known release.Known) release.Ownership {
 	return h.Mark("", "", known).Ownership(observed)
 }
@@ -36,7 +36,7 @@ func (h TargetIdentity) existing(snapshot release.Snapshot) []release.Observed {
 	return snapshot.Owned(h.mark("", ""), release.SameName)
 }
 
-// Mark is that of the holder with the id that state knows a release by.
+// Mark is that of the target with the id that state knows a release by.
 func (h TargetIdentity) Mark(bundle, digest string, known release.Known) release.Mark {
 	mark := h.mark(bundle, digest)
 	if known.Instance != mark.Instance {

@@ -162,13 +162,13 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 	change := Change{Keep: map[Key]bool{}, External: map[Key][]rollout.ExternalDependency{}, prior: prior}
 	steps, there := change.steps(desired, remark)
 	order := rollout.NewOrder(steps)
-	outlook := rollout.Simulate(order)
-	change.Stages, change.Needs = outlook.Text, order.Needs()
+	forecast := rollout.Simulate(order)
+	change.Stages, change.Needs = forecast.Text, order.Needs()
 	for i, step := range steps {
 		key := KeyOf(step.Deployment)
 		_, had := prior[key]
-		failure := Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: outlook.Held[i]}
-		step.Held = outlook.Held[i]
+		failure := Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: forecast.Held[i]}
+		step.Held = forecast.Held[i]
 		switch {
 		case order.Faults()[i] != nil:
 			failure.Err = order.Faults()[i]

@@ -101,7 +101,7 @@ func isChanged(before, now *release.Observed) bool {
 	return !reflect.DeepEqual(*before, *now)
 }
 
-// Uninstall removes a release as long as it is the holder's. What follows on that, such as
+// Uninstall removes a release as long as it belongs to the target. What follows on that, such as
 // its namespace, is tried again too when the release itself is gone: no later apply would
 // know of it.
 func (p retrying) Uninstall(ctx context.Context, observed release.Observed, removal release.Removal) (release.Removed, error) {

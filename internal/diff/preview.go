@@ -13,7 +13,7 @@ import (
 // ChangeKind is what becomes of a deployment.
 type ChangeKind int
 
-// The fates, in the order in which they are reported.
+// The kinds, in the order in which they are reported.
 const (
 	Removed ChangeKind = iota
 	Modified

@@ -35,7 +35,7 @@ func Join(diffs []DeploymentDiff) string {
 	return strings.Join(text, "\n\n")
 }
 
-// share puts equal diffs together, in the order of their fates, bundles and first
+// share puts equal diffs together, in the order of their kinds, bundles and first
 // clusters.
 func share(diffs []DeploymentDiff) []sharedDiff {
 	sorted := slices.SortedFunc(slices.Values(diffs), func(a, b DeploymentDiff) int {

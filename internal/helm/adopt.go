@@ -25,17 +25,17 @@ func (c *Client) ExistingObjects(ctx context.Context, wanted []release.Wanted) (
 		occupied []release.ExistingObject
 	)
 	return occupied, eachThere(ctx, c.connection.getter, groups, func(_ group, member member, live metav1.Object) {
-		if holder, of, other := ownerOf(live, member.wanted); other {
+		if owner, of, other := ownerOf(live, member.wanted); other {
 			mu.Lock()
 			defer mu.Unlock()
-			occupied = append(occupied, release.ExistingObject{Wanted: member.wanted, Object: member.object, Owner: holder, Release: of})
+			occupied = append(occupied, release.ExistingObject{Wanted: member.wanted, Object: member.object, Owner: owner, Release: of})
 		}
 	}, apierrors.IsForbidden)
 }
 
 // ownerOf says who has an object, in words and, if it is a release, as release.Key,
 // and whether that is another than the release that wants it.
-func ownerOf(object metav1.Object, wanted release.Wanted) (holder, of string, other bool) {
+func ownerOf(object metav1.Object, wanted release.Wanted) (owner, of string, other bool) {
 	annotations, labels := object.GetAnnotations(), object.GetLabels()
 	name, namespace := annotations[wellknown.ReleaseName], annotations[wellknown.ReleaseNamespace]
 	own := release.Key(wanted.Namespace, wanted.Release)

@@ -31,10 +31,10 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 			continue
 		}
 		annotations := live.GetAnnotations()
-		holder := release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
+		owner := release.Key(annotations[wellknown.ReleaseNamespace], annotations[wellknown.ReleaseName])
 		switch {
-		case slices.Contains(w.Former, holder), movesTo(w, k.release, info, holder):
-		case holder != k.release:
+		case slices.Contains(w.Former, owner), movesTo(w, k.release, info, owner):
+		case owner != k.release:
 			foreign = append(foreign, titleOf(info))
 		case leftovers && !staysForNext(info, live):
 			own = append(own, titleOf(info))
@@ -49,11 +49,11 @@ func (k *kubeClient) refuseExisting(w release.Write, leftovers bool) error {
 	return nil
 }
 
-// movesTo says whether an object moves to a release from its holder, or from another one
+// movesTo says whether an object moves to a release from its owner, or from another one
 // and an earlier try has written it already.
-func movesTo(w release.Write, to string, info *resource.Info, holder string) bool {
+func movesTo(w release.Write, to string, info *resource.Info, owner string) bool {
 	from, moves := w.Taken[renderedKey(to, info)]
-	return moves && (slices.Contains(from, holder) || holder == to)
+	return moves && (slices.Contains(from, owner) || owner == to)
 }
 
 // renderedKey is the key of an object as a rendering of a release names it, which does not

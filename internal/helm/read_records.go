@@ -57,7 +57,7 @@ func newRecordReader(connection *connection, cache *RecordCache) *recordReader {
 	return &recordReader{connection: connection, cache: cache, kept: map[string]record{}}
 }
 
-// read reads what releases are made of from their records. Those of one holder
+// read reads what releases are made of from their records. Those of one owner
 // take a list of its records, page by page; what the list lacks, one request each.
 func (r *recordReader) read(ctx context.Context, wanted []release.Observed) ([]recordContent, error) {
 	client, err := r.connection.clientset()
@@ -104,7 +104,7 @@ func recordKey(observed release.Observed) string {
 	return observed.Namespace + "/" + recordName(observed.Release, observed.Revision)
 }
 
-// listRecords reads the records of one holder. It is a shortcut: when it fails, what
+// listRecords reads the records of one owner. It is a shortcut: when it fails, what
 // it has not found is read one by one, and an error shows there.
 func listRecords(ctx context.Context, client kubernetes.Interface, instance string, wanted []release.Observed, into map[string]recordContent) {
 	left, namespaces := map[string]bool{}, map[string]bool{}

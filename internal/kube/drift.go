@@ -212,11 +212,11 @@ func compareOne(finding *release.Finding, p manifestObject, live *unstructured.U
 func owningRelease(live *unstructured.Unstructured, observed release.Observed) string {
 	annotations := live.GetAnnotations()
 	name, noted := annotations[wellknown.ReleaseName]
-	holder := release.Key(annotations[wellknown.ReleaseNamespace], name)
-	if !noted || holder == release.Key(observed.Namespace, observed.Release) {
+	owner := release.Key(annotations[wellknown.ReleaseNamespace], name)
+	if !noted || owner == release.Key(observed.Namespace, observed.Release) {
 		return ""
 	}
-	return holder
+	return owner
 }
 
 // replicaBounds are the bounds that autoscalers of a release keep workloads in.

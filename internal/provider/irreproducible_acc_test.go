@@ -15,17 +15,17 @@ func TestAccIrreproducibleChart(t *testing.T) {
 	t.Parallel()
 	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
 	w.configure(t, s.provider("", on), fmt.Sprintf(`
-resource "fleet_bundle" "moody" {
-  name      = "moody"
+resource "fleet_bundle" "random" {
+  name      = "random"
   namespace = %q
   files = {
-    "Chart.yaml"          = yamlencode({ apiVersion = "v2", name = "moody", version = "1.0.0" })
+    "Chart.yaml"          = yamlencode({ apiVersion = "v2", name = "random", version = "1.0.0" })
     "templates/pass.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: pass\ndata:\n  key: {{ randAlphaNum 12 }}\n"
   }
 }
-`, s.namespace), target("", "fleet_bundle.moody.bundles"))
+`, s.namespace), target("", "fleet_bundle.random.bundles"))
 	plan := unwrapped(w.run(t, "plan"))
-	for _, want := range []string{"objects are known only after the apply", "template templates/pass.yaml:6 uses randAlphaNum", "a/moody"} {
+	for _, want := range []string{"objects are known only after the apply", "template templates/pass.yaml:6 uses randAlphaNum", "a/random"} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, plan)
 		}

@@ -92,8 +92,8 @@ type allowed struct {
 	warns string
 }
 
-// outlook is a plan made of a configuration of provider and resource.
-func (s sample) outlook(t *testing.T, provider, config tftypes.Value, prior existing, refresh bool) (answered, existing) {
+// planOf is a plan made of a configuration of provider and resource.
+func (s sample) planOf(t *testing.T, provider, config tftypes.Value, prior existing, refresh bool) (answered, existing) {
 	t.Helper()
 	c := s.shared
 	if c == nil {
@@ -117,7 +117,7 @@ func (s sample) run(t *testing.T, update bool) {
 	if update {
 		prior = s.state
 	}
-	known, _ := s.outlook(t, s.provider, s.config, prior, true)
+	known, _ := s.planOf(t, s.provider, s.config, prior, true)
 	if len(known.wrong) > 0 {
 		t.Fatalf("the sample is not valid: %q", known.wrong)
 	}
@@ -144,7 +144,7 @@ func (s sample) run(t *testing.T, update bool) {
 func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, prior existing, known answered, place func(tftypes.Value) (provider, config tftypes.Value)) {
 	t.Helper()
 	provider, config := place(replaced(t, of, at, func(tftypes.Value) any { return tftypes.UnknownValue }))
-	first, refreshed := s.outlook(t, provider, config, prior, true)
+	first, refreshed := s.planOf(t, provider, config, prior, true)
 	if len(first.wrong) > 0 {
 		t.Fatalf("the plan fails: %q", first.wrong)
 	}
@@ -166,7 +166,7 @@ func (s sample) vary(t *testing.T, of tftypes.Value, at *tftypes.AttributePath, 
 			continue // Nothing that could turn out otherwise.
 		}
 		provider, config := place(replaced(t, of, at, value))
-		second, _ := s.outlook(t, provider, config, refreshed, false)
+		second, _ := s.planOf(t, provider, config, refreshed, false)
 		if len(second.wrong) > 0 {
 			if turnsOut == "as given" {
 				t.Errorf("planning again with the value fails: %q", second.wrong)

@@ -18,7 +18,7 @@ type Write struct {
 	// MaxHistory is the number of revisions kept.
 	MaxHistory int
 	// TakeOwnership adopts objects that are there already, TakeRelease a release of
-	// another holder.
+	// another owner.
 	TakeOwnership, TakeRelease bool
 	// Former are the releases, as Key, that the deployment moves from. Their objects are
 	// taken over, and nobody else's.

@@ -33,7 +33,7 @@ func printsAddress(format string) bool {
 	return addressVerb.MatchString(strings.ReplaceAll(format, "%%", ""))
 }
 
-// couldDiffer says whether one call of a moody function could have had another
+// couldDiffer says whether one call of a non-deterministic function could have had another
 // result.
 func couldDiffer(function string, arguments, results []reflect.Value) bool {
 	switch function {

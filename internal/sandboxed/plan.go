@@ -28,8 +28,8 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
-		if excuse := r.failureReason(d, err); excuse.cause != "" {
-			return r.described(d, excuse)
+		if reason := r.failureReason(d, err); reason.cause != "" {
+			return r.described(d, reason)
 		}
 		return release.Rendering{}, err
 	}
