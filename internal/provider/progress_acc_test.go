@@ -34,7 +34,7 @@ func TestAccProgress(t *testing.T) {
 		clock + `target all: started, 6 deployments to change$`,
 		clock + `a/hidden: installing started$`, clock + `a/hidden: installing finished after \S+$`,
 		clock + `b/web: installing started$`,
-		clock + `b/web: installing waits after 1\ds for Deployment \S+/web \(InProgress: .*0/1\)$`,
+		clock + `b/web: installing waits after 1\ds for Deployment \S+/web \(InProgress: .*0/1( \(FailedCreate: .*\))?\)$`,
 		clock + `b/web: installing failed after \S+: .*not ready: Deployment`,
 		clock + `a/bad: installing failed after \S+: `,
 		clock + `target all: ended after \S+, 3 of 6 deployments finished, 3 failed$`,

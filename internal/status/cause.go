@@ -11,7 +11,7 @@ import (
 )
 
 // Cause returns the text of an error without the cluster it happened on, so that one cause on
-// many clusters reads alike.
+// many clusters reads alike, and without the empty lines that Helm adds to a list of errors.
 func Cause(err error) string {
 	if unreachable, ok := errors.AsType[*UnreachableError](err); ok {
 		return fmt.Sprintf("the cluster does not respond (%v)", withoutURL(unreachable.Err))
@@ -25,7 +25,7 @@ func Cause(err error) string {
 	if busy, ok := errors.AsType[*BusyError](err); ok {
 		return fmt.Sprintf("the cluster cannot process the request now (%v)", busy.Err)
 	}
-	return err.Error()
+	return strings.TrimSpace(err.Error())
 }
 
 // ShortCause returns Cause in one line, for a list of what cannot be shown. More about a
