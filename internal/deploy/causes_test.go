@@ -18,7 +18,7 @@ func TestGroupByCause(t *testing.T) {
 	noAnswer := func(cluster string) error { return &status.UnreachableError{Cluster: cluster, Err: refused} }
 	failures := []deploy.Failure{
 		{Cluster: "a", Bundle: "web", Err: noAnswer("a")},
-		{Cluster: "a", Bundle: "db", Err: errors.New("a hook failed\n\n")},
+		{Cluster: "a", Bundle: "db", Err: fmt.Errorf("%s\n\n", "a hook failed")},
 		{Cluster: "b", Bundle: "web", Err: fmt.Errorf("upgrading: %w", noAnswer("b"))},
 		{Cluster: "c", Bundle: "web", Err: &status.DeniedError{Cluster: "c", Err: errors.New("forbidden")}},
 		{Cluster: "d", Bundle: "web", Err: &status.DeniedError{Cluster: "d", Err: errors.New("forbidden")}},

@@ -28,8 +28,8 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
-		if reason := r.failureReason(d, err); reason.cause != "" {
-			return r.described(d, reason)
+		if why := r.failureReason(d, err); why.cause != "" {
+			return r.described(d, why)
 		}
 		return release.Rendering{}, err
 	}
