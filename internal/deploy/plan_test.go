@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 		"failed before":             {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.ErrApplied }), want: "+0 ~1 -0 =0"},
 		"changed by somebody":       {wanted: one(same), prior: before(func(r *deploy.Record) { r.State, r.Digest = status.Modified, "" }), want: "+0 ~1 -0 =0"},
 		"cut short before":          {wanted: one(same), prior: before(func(r *deploy.Record) { r.State = status.WaitApplied }), want: "+0 ~1 -0 =0"},
-		"all to be marked anew":     {wanted: one(same), prior: before(asIs), remark: true, want: "+0 ~1 -0 =0"},
+		"all to be labelled again":  {wanted: one(same), prior: before(asIs), remark: true, want: "+0 ~1 -0 =0"},
 		"paused and changed":        {wanted: one(func(d *target.Deployment) { d.Paused, d.Digest = true, "x" }), prior: before(asIs), want: "+0 ~0 -0 =1, 1 held"},
 		"paused and not there yet":  {wanted: one(func(d *target.Deployment) { d.Paused = true }), want: "+0 ~0 -0 =0, 1 held"},
 		"paused and to be marked":   {wanted: one(func(d *target.Deployment) { d.Paused = true }), prior: before(asIs), remark: true, want: "+0 ~0 -0 =1, 1 held"},

@@ -12,7 +12,7 @@ import (
 // PanicError says that an operation on a cluster broke off in a panic.
 type PanicError = status.PanicError
 
-// recovering is a cluster whose panics are errors: what goes wrong on one cluster
+// recovering is a cluster that returns panics as errors: what goes wrong on one cluster
 // must not end the process that works on all of them. It cannot help where a
 // library panics in a goroutine of its own.
 type recovering struct{ next Cluster }

@@ -26,7 +26,7 @@ const (
 // retrying is a cluster on which operations that did not come through, for a
 // reason that passes, are tried again inside their time. The outcome of a write
 // that was cut off is unknown: before the next attempt the release is read and it
-// is decided anew what to do, as the next apply would.
+// is decided again what to do, as the next apply would.
 type retrying struct {
 	Cluster
 	name   string
@@ -164,7 +164,7 @@ func (a attempts) resume(ctx context.Context, slots *semaphore.Weighted) {
 }
 
 // repeat calls an operation until it succeeds, fails for good, or its time is
-// over. It answers the error of the last attempt. Nothing is tried again once ctx
+// over. It returns the error of the last attempt. Nothing is tried again once ctx
 // has ended.
 func repeat[T any](ctx context.Context, p retrying, of attempts, operation func() (T, error)) (T, error) {
 	policy := retry.Operation()

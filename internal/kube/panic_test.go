@@ -25,7 +25,7 @@ func (panickingClient) Resource(schema.GroupVersionResource) dynamic.Namespaceab
 	panic("broken")
 }
 
-// What goes on beside a request may panic. Who waits for it gets an error, or nothing where
+// What goes on beside a request may panic. Its waiters get an error, or nothing where
 // it only saves time.
 func TestPanicBesideARequest(t *testing.T) {
 	t.Parallel()

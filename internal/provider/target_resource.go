@@ -196,7 +196,7 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 }
 
 // stateOf is the state that a replacement begins with. It has no name, so that every release
-// is looked at and marked anew.
+// is read and labelled again.
 func stateOf(left deploy.Predecessor) *targetModel {
 	before := &targetModel{ID: types.StringValue(left.Instance)}
 	before.setRecords(left.Records, left.Lost)

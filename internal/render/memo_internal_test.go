@@ -11,7 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// Whoever waits for a rendering that panics is given the panic as an error, and its own
+// All that wait for a rendering that panics get the panic as an error, and its own
 // attempt after that as well. Its text, which can contain values, is in neither.
 func TestMemoRecovers(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func InvalidSOPSKey(list string, index int, err error) []Message {
 }
 
 // readLater says how a data source is read when everything is known: Terraform reads it
-// while planning unless it is told that it depends on something.
+// while planning unless it has a dependency.
 const readLater = "Or list the resources that produce the value in depends_on of the data source. Terraform then reads it during apply."
 
 // OwnerUnknown reports that the owner of deployments is not known yet.

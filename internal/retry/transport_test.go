@@ -93,7 +93,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// Whoever gives up in a pause gets the answer that there was, with its body.
+// A caller that gives up in a pause gets the last response, with its body.
 func TestTransportThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

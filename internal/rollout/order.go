@@ -19,7 +19,7 @@ type Step struct {
 
 // Order says which steps can begin at once, and which can only after others: on one
 // cluster what depends on others, and over clusters what a rollout strategy holds
-// back. It knows nothing of time; whoever carries the steps out tells it what came of
+// back. It knows nothing of time; the caller carries the steps out and reports what came of
 // them. It is not safe for concurrent use.
 type Order struct {
 	at       *progress
