@@ -159,7 +159,7 @@ func TestAccCapabilities(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 3)
 	s, w := newFixture(t, env), newWorkspace(t)
-	widget := s.namespace + ".example.com/Widget/" + s.namespace + "/able"
+	widget := "Widget." + s.namespace + ".example.com/" + s.namespace + "/able"
 	s.defineWidget(t, 1)
 	configure := func(value, third string) {
 		w.configure(t, s.provider("", on, on, third), s.able(value), target("", "fleet_bundle.able.bundles"))
