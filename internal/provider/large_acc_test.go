@@ -55,9 +55,9 @@ resource "fleet_bundle" "apps" {
 	w.configure(t, provider, data("everywhere"), all)
 	w.apply(t)
 	of := w.stored(t)
-	each := (len(of.Attributes["deployments"]) + len(of.Attributes["cluster_resource_counts"]) + len(of.Private)) / (clusters * bundles)
-	t.Logf("%d bytes of state for each of %d deployments; %d for the counts of each cluster, %d of private state, %d for the bundles as configured", each, clusters*bundles,
-		len(of.Attributes["cluster_resource_counts"])/clusters, len(of.Private), len(of.Attributes["bundles"]))
+	each := (len(of.Attributes["deployments"]) + len(of.Attributes["records"]) + len(of.Attributes["clusters"]) + len(of.Private)) / (clusters * bundles)
+	t.Logf("%d bytes of state for each of %d deployments; %d for the summary of each cluster, %d of private state, %d for the bundles as configured", each, clusters*bundles,
+		len(of.Attributes["clusters"])/clusters, len(of.Private), len(of.Attributes["bundles"]))
 	if each > 300 {
 		t.Errorf("a deployment takes %d bytes of state, want 300 at most", each)
 	}
@@ -65,7 +65,7 @@ resource "fleet_bundle" "apps" {
 
 	w.configure(t, provider, data("changed"), all)
 	plan := strings.Join(strings.Fields(w.run(t, "plan", "-input=false")), " ") // The CLI aligns keys.
-	for _, name := range []string{"\"eu-west-7/application-3\" = {", fmt.Sprintf("(%d unchanged elements hidden)", clusters*bundles-1)} {
+	for _, name := range []string{"\"eu-west-7/application-3\" = \"", fmt.Sprintf("(%d unchanged elements hidden)", clusters*bundles-1)} {
 		if !strings.Contains(plan, name) {
 			t.Errorf("the plan does not show %q:\n%s", name, plan)
 		}

@@ -311,7 +311,7 @@ func TestLargeNumbersStayWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one.Hashes()["example.com/T/ns/t"] == two.Hashes()["example.com/T/ns/t"] {
+	if one.Hashes()["T.example.com/ns/t"] == two.Hashes()["T.example.com/ns/t"] {
 		t.Error("two numbers beyond 2^53 became one")
 	}
 }
