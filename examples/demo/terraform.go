@@ -104,9 +104,7 @@ func (t *terraform) changes(ctx context.Context, file string) ([]string, error) 
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
 	type deployments struct {
-		Deployments map[string]struct {
-			Digest string `json:"digest"`
-		} `json:"deployments"`
+		Deployments map[string]string `json:"deployments"`
 	}
 	var plan struct {
 		ResourceChanges []struct {

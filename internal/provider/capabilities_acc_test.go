@@ -117,7 +117,11 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 
 func (w *workspace) objects(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	return w.shown(t).objectsByDeployment()
+	shown, found := w.shown(t), map[string]map[string]string{}
+	for key := range shown.Deployments {
+		found[key] = shown.objectsHashes(key, shown.record(t, key))
+	}
+	return found
 }
 
 // expectSteadyState applies nothing once. That leaves what the state has of the target. The serial

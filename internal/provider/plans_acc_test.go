@@ -91,6 +91,8 @@ func normalPlan(output, namespace string) string {
 	text = numbered(text, `v1-[0-9a-f]{32}`, "v1-digest-%d")
 	text = numbered(text, `v0\.0\.0\+[0-9a-f]{12}`, "v0.0.0+content-%d")
 	text = numbered(text, `"[0-9a-f]{12}"`, `"hash-%d"`)
+	text = numbered(text, ` [0-9a-f]{12}"`, ` hash-%d"`)
+	text = numbered(text, ` [0-9a-f]{8}"`, ` digits-%d"`)
 	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(text, "")
 	return strings.TrimSpace(text) + "\n"
 }
