@@ -46,7 +46,7 @@ func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 			"deployments":     computedNumber("Number of deployments that the cluster should have, whether they could be read or not."),
 			"ready":           computedNumber("Number of deployments that are `Ready`."),
 			"failed":          computedNumber("Number of deployments that are `ErrApplied`."),
-			"reachable":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the cluster could be read. If not, all other numbers except `deployments` are 0."},
+			"reachable":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the cluster could be read. If not, all numbers except `deployments` are 0. With `on_unreachable = \"error\"` of the provider, such a cluster is an error instead."},
 			"message":         framework.ComputedString("Why the cluster, or some of its deployments, could not be read, without credentials and at most 1 kB. Empty if all could be read. `message` of a deployment has the reason for its state."),
 			"resource_counts": computedCounts("The objects of the deployments that could be read on this cluster."),
 		}),
