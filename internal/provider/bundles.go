@@ -68,7 +68,7 @@ func contentsOf(bundles types.Map) types.Map {
 	for name, listed := range listedOf(bundles) {
 		values[name] = types.StringUnknown()
 		if listed.IsKnown {
-			values[name] = types.StringValue(listed.Element.Content())
+			values[name] = types.StringValue(listed.Content())
 		}
 	}
 	return types.MapValueMust(types.StringType, values)

@@ -21,13 +21,12 @@ type appsRepository struct {
 	site   *fixture
 }
 
-func (r appsRepository) push(t *testing.T, db, web string) {
+func (r appsRepository) push(t *testing.T, db string) {
 	t.Helper()
 	options := func(name string) string { return "name: " + name + "\ndefaultNamespace: " + r.site.namespace + "\n" }
-	_, err := r.server.Commit(t.Context(), "fleet", "main", db+" and "+web, map[string]string{
+	_, err := r.server.Commit(t.Context(), "fleet", "main", "Value "+db, map[string]string{
 		"apps/db/fleet.yaml": options("db"), "apps/db/cm.yaml": configMap("db", db),
-		"apps/my web/fleet.yaml": options("web"), "apps/my web/cm.yaml": configMap("web", web),
-		"README.md": db + web,
+		"apps/my web/fleet.yaml": options("web"), "apps/my web/cm.yaml": configMap("web", "x"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,12 +37,12 @@ func (r appsRepository) block(kind string) string {
 	return fmt.Sprintf("%s \"fleet_gitrepo\" \"apps\" {\n  name = \"apps\"\n  repo = %q\n  branch = \"main\"\n}\n", kind, r.server.URL("fleet"))
 }
 
-// linesWith are the lines of a plan that contain text, without the spaces that align them.
+// linesWith are the lines of a plan, without the spaces that align them, that contain text.
 func linesWith(plan, text string) []string {
 	var found []string
 	for line := range strings.Lines(plan) {
-		if strings.Contains(line, text) {
-			found = append(found, strings.Join(strings.Fields(line), " "))
+		if line = strings.Join(strings.Fields(line), " "); strings.Contains(line, text) {
+			found = append(found, line)
 		}
 	}
 	return found
@@ -69,14 +68,14 @@ func TestAccContents(t *testing.T) {
 				fmt.Sprintf("resource \"terraform_data\" \"each\" {\n  for_each = %s.contents\n  input = split(\" \", each.value)[1]\n}\n", address),
 				fmt.Sprintf("output \"contents\" {\n  value = %s.contents\n}\n", address),
 			}
-			repo.push(t, "first", "first")
+			repo.push(t, "first")
 			w.configure(t, config...)
 			plan := w.run(t, "plan", "-input=false")
 			want := []string{"+ bundles = (sensitive value)", "+ bundles = (sensitive value)"}
 			if kind == "resource" {
 				want = append(want, "+ bundles = (sensitive value)")
 			}
-			if diff := cmp.Diff(want, linesWith(plan, " bundles ")); diff != "" {
+			if diff := cmp.Diff(want, linesWith(plan, "bundles = ")); diff != "" {
 				t.Errorf("bundles of the first plan (-want +got):\n%s\n%s", diff, plan)
 			}
 			w.apply(t)
@@ -85,10 +84,10 @@ func TestAccContents(t *testing.T) {
 			expectContent(t, before, "db", `^db-\S+ apps/db [0-9a-f]{8}$`)
 			expectContent(t, before, "web", `^web-\S+ apps/my%20web [0-9a-f]{8}$`)
 
-			repo.push(t, "second", "first")
+			repo.push(t, "second")
 			plan = w.run(t, "plan", "-input=false", "-out=tfplan")
 			for text, want := range map[string]int{
-				" bundles ": shown.bundles, before["db"] + "\" -> \"db-": shown.contents, before["web"]: 0, "descriptor": 0,
+				"bundles =": shown.bundles, before["db"] + "\" -> \"db-": shown.contents, before["web"]: 0, "descriptor": 0,
 			} {
 				if lines := linesWith(plan, text); len(lines) != want {
 					t.Errorf("%d lines contain %q, want %d:\n%s", len(lines), text, want, plan)
@@ -129,7 +128,7 @@ func TestAccTargetForEachBundle(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	repo := appsRepository{server: gittest.New(t, gittest.Options{}), site: s}
-	repo.push(t, "first", "first")
+	repo.push(t, "first")
 	w.configure(t, s.provider("", on), repo.block("resource"), `
 resource "fleet_cluster_target" "each" {
   for_each = fleet_gitrepo.apps.contents
@@ -152,7 +151,7 @@ func TestAccStateWithoutContents(t *testing.T) {
 	t.Parallel()
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
 	repo := appsRepository{server: gittest.New(t, gittest.Options{}), site: s}
-	repo.push(t, "first", "first")
+	repo.push(t, "first")
 	w.configure(t, s.provider("", on), repo.block("resource"), s.bundle("banner", "x"), target("", "fleet_gitrepo.apps.bundles", "fleet_bundle.banner.bundles"))
 	w.apply(t)
 	releases := s.releases(t, 0)
