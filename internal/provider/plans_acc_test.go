@@ -79,8 +79,6 @@ func normalPlan(output, namespace string) string {
 	text = regexp.MustCompile(`(?m)^.*: (Refreshing state|Reading|Read complete|Still reading).*\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?s)^.*?(\nTerraform will perform the following actions:)`).ReplaceAllString(text, "$1")
 	text = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`).ReplaceAllString(text, "")
-	// Where the two show the same change in different ways.
-	text = regexp.MustCompile(`(?ms)^      ([~+-]) bundles +=( \[)\n.*?^        \]`).ReplaceAllString(text, "      $1 bundles                 =$2...]")
 	// OpenTofu lists write-only attributes with each change, Terraform hides those that are
 	// not given among the unchanged.
 	text = regexp.MustCompile(`(?m)^      [~+-] (values|files)_wo +=.*\n`).ReplaceAllString(text, "")

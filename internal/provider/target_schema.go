@@ -58,9 +58,9 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		Attributes: map[string]schema.Attribute{
 			"name": framework.RequiredString("Name of the target, unique for the provider's `owner`: two targets of one name are an error. Changing the name only changes labels of the release records.", framework.DNSLabel()),
 			"bundles": schema.ListAttribute{
-				Required:            true,
+				Required: true, Sensitive: true,
 				ElementType:         types.MapType{ElemType: bundleObjectType()},
-				MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`. A bundle name must not occur twice.",
+				MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`. A bundle name must not occur twice. Sensitive as a whole, so that a plan shows one line; `contents` of these resources shows what changes.",
 			},
 			"targets": schema.ListNestedAttribute{
 				Required: true,

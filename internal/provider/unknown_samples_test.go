@@ -178,7 +178,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 		maps.Copy(plain, more)
 		return plain
 	}
-	table := []allowed{{when: `.*`, unknown: "bundles commit"}}
+	table := []allowed{{when: `.*`, unknown: "bundles commit contents"}}
 	branch := s.of(t, "gitrepo of a branch", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{"repo": s.git.URL("fleet"), "branch": "main", "paths": []any{"one"}}))
 	revision := s.of(t, "gitrepo of a revision", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{
 		"repo": s.git.URL("fleet"), "revision": s.commit, "bundle_paths": []any{map[string]any{"base": "one", "options": "fleet.yaml"}},
@@ -187,7 +187,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	branch.unknown, revision.unknown, directory.unknown = table, table, table
 	access := branch
 	access.name, access.shared, access.ofProvider = "gitrepo and its provider", nil, true
-	access.unknown = accessTable("bundles", "git", s.git.URL(""))
+	access.unknown = accessTable("bundles contents", "git", s.git.URL(""))
 	for i := range access.unknown {
 		access.unknown[i].onlyNew = true // The commit that is known already is in cache_dir.
 	}
@@ -204,12 +204,13 @@ func accessTable(unknown, attribute, prefix string) []allowed {
 func (s *samples) bundles(t *testing.T) []sample {
 	t.Helper()
 	provider := s.providerOf(t, s.access())
+	const ofBundle = `bundles["web"] contents["web"] digest`
 	of := func(name string, plain map[string]any) sample {
 		plain["name"] = "web"
 		made := s.of(t, name, "fleet_bundle", provider, plain)
 		made.unknown = []allowed{
-			{when: `name`, unknown: "bundles digest"},
-			{when: `.*`, unknown: `bundles["web"] digest`},
+			{when: `name`, unknown: "bundles contents digest"},
+			{when: `.*`, unknown: ofBundle},
 		}
 		return made
 	}
@@ -219,13 +220,13 @@ func (s *samples) bundles(t *testing.T) []sample {
 	delete(options, "target_customizations")
 	options["files"] = files
 	access := of("bundle and its provider", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}})
-	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(`bundles["web"] digest`, "registries", s.charts.RepositoryURL())
+	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(ofBundle, "registries", s.charts.RepositoryURL())
 	tailored := of("customized bundle", customized)
 	tailored.createOnly = true
 	local := of("bundle of files and its provider", map[string]any{"files": files})
 	local.shared, local.ofProvider, local.unknown = nil, true, nil
 	encrypted := of("encrypted bundle and its provider", map[string]any{"files": map[string]any{"cm.yaml": s.encrypted}})
-	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: `bundles["web"] digest`}}
+	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: ofBundle}}
 	return []sample{
 		of("bundle of files", options), tailored, encrypted,
 		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
@@ -241,7 +242,7 @@ func (s *samples) options() map[string]any {
 	for _, attribute := range s.c.schemas.ResourceSchemas["fleet_bundle"].Block.Attributes {
 		plain[attribute.Name] = s.sampled(attribute)
 	}
-	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles"} {
+	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles", "contents"} {
 		delete(plain, source)
 	}
 	return plain
