@@ -69,6 +69,8 @@ type comparedChange struct {
 	rendering release.Rendering
 	// moves say which of its objects move from one bundle to another.
 	moves []string
+	// looksUp says that the rendering has looked up objects of the release.
+	looksUp bool
 }
 
 // Diff compares what changes with what is deployed, by the release records of the clusters.
@@ -133,7 +135,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 			c.withoutRelease(change)
 			continue
 		}
-		c.compare(change, *observed, read[release.Key(observed.Namespace, observed.Release)])
+		c.compare(ctx, change, *observed, read[release.Key(observed.Namespace, observed.Release)])
 	}
 }
 
@@ -215,22 +217,55 @@ func removedObjects(objects map[string]string) []diff.ObjectChange {
 }
 
 // compare sets what is wanted against what a record has.
-func (c *diffPreview) compare(change comparedChange, observed release.Observed, read release.Deployed) {
+func (c *diffPreview) compare(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
 	switch {
 	case read.Err != nil:
 		c.expect()
 		c.notRead(change, read.Err)
 	case change.wanted == nil:
 		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, observed)}, sides{before: read.Documents})
-	case change.isNotRendered():
-		c.notCompared(change, change.rendering.Irreproducible)
 	case c.isRefused(change, observed):
 		c.notCompared(change, "the release has another owner")
 	default:
-		preview := diff.Preview{Kind: diff.Modified, Notes: change.notes()}
-		addLimitations(&preview, *change.wanted, observed, c.Identity.ownership(observed, c.prior[change.key].Known))
-		c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, read)})
+		c.compareContents(ctx, change, observed, read)
 	}
+}
+
+// compareContents compares the objects of a release that its target may write.
+func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
+	preview := diff.Preview{Kind: diff.Modified}
+	addLimitations(&preview, *change.wanted, observed, c.Identity.ownership(observed, c.prior[change.key].Known))
+	if !preview.Listed {
+		change.rendering, change.looksUp = c.withLookups(ctx, change, observed, read)
+	}
+	if change.isNotRendered() {
+		c.notCompared(change, change.rendering.Irreproducible)
+		return
+	}
+	preview.Notes = append(change.notes(), preview.Notes...)
+	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, read)})
+}
+
+// withLookups is the rendering of a change where templates find the objects of the release. A
+// chart that looks for the password that it has made would make another one without it. Where
+// that fails, or still differs from one time to the next, the rendering stays as it is planned
+// to be.
+func (c *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
+	planned := change.rendering
+	if planned.Irreproducible == "" || planned.AsksCluster || change.wanted.LacksContent() {
+		return planned, false
+	}
+	if looksUp, err := c.Charts.LooksUp(*change.wanted); err != nil || !looksUp {
+		return planned, false
+	}
+	rendering, err := c.Charts.Upgrade(ctx, *change.wanted, observed.Revision+1, read.Documents)
+	if err != nil {
+		return planned, false
+	}
+	if rendering.Irreproducible != "" {
+		rendering.Irreproducible = planned.Irreproducible
+	}
+	return rendering, rendering.Irreproducible == ""
 }
 
 // sides are the objects of a deployment before and after a change.
@@ -304,6 +339,9 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 
 // notes say how far a rendering can be relied on.
 func (c comparedChange) notes() []string {
+	if c.looksUp {
+		return []string{"templates that look up objects find those of the release here"}
+	}
 	if c.wanted == nil || c.rendering.Irreproducible == "" {
 		return nil
 	}

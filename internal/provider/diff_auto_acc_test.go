@@ -153,17 +153,25 @@ func TestAccDiffMasksHCL(t *testing.T) {
 		says          []string
 	}{
 		"values": {
-			before: func(t *testing.T, s *fixture) string { return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values) },
-			after:  func(t *testing.T, s *fixture) string { return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.1"), values) },
+			before: func(t *testing.T, s *fixture) string {
+				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values)
+			},
+			after: func(t *testing.T, s *fixture) string {
+				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.1"), values)
+			},
 			says: []string{
 				"- encoded: (from HCL) - image: web:1.0 - url: (from HCL) + encoded: (from HCL, changed) + image: web:1.1 + url: (from HCL, changed)",
 				"- word: (from HCL) + word: (from HCL, changed)",
 			},
 		},
 		"values that are removed": {
-			before: func(t *testing.T, s *fixture) string { return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values) },
-			after:  func(t *testing.T, s *fixture) string { return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "") },
-			says:   []string{"- encoded: (from HCL) + encoded: dW5zZXQ= image: web:1.0 - url: (from HCL) + url: https://user:unset@host", "- word: (from HCL) + word: UNSET"},
+			before: func(t *testing.T, s *fixture) string {
+				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values)
+			},
+			after: func(t *testing.T, s *fixture) string {
+				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "")
+			},
+			says: []string{"- encoded: (from HCL) + encoded: dW5zZXQ= image: web:1.0 - url: (from HCL) + url: https://user:unset@host", "- word: (from HCL) + word: UNSET"},
 		},
 		"files": {
 			before: func(_ *testing.T, s *fixture) string { return ofFiles(s, 80) },
@@ -174,8 +182,10 @@ func TestAccDiffMasksHCL(t *testing.T) {
 			before: func(_ *testing.T, s *fixture) string {
 				return s.bundleOf("web", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  image: \"${var.secret}\"\n  extra: \"${var.secret}\"\n")
 			},
-			after: func(t *testing.T, s *fixture) string { return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "") },
-			says:  []string{"- extra: (from HCL) - image: (from HCL)", "+ image: web:1.0"},
+			after: func(t *testing.T, s *fixture) string {
+				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "")
+			},
+			says: []string{"- extra: (from HCL) - image: (from HCL)", "+ image: web:1.0"},
 		},
 	}
 	for name, test := range tests {
@@ -195,4 +205,43 @@ func TestAccDiffMasksHCL(t *testing.T) {
 			s.expectNothing(t, 0)
 		})
 	}
+}
+
+// A chart that keeps the password that it has made is compared with that password, and not
+// with another one.
+func TestAccDiffKeepsPasswords(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	git := gittest.New(t, gittest.Options{})
+	configure := func(image, random, extra string) {
+		t.Helper()
+		commit, err := git.Commit(t.Context(), "app", "main", image+random, map[string]string{
+			"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+			"templates/secret.yaml": "{{- $found := lookup \"v1\" \"Secret\" .Release.Namespace \"app\" }}\napiVersion: v1\nkind: Secret\nmetadata: {name: app}\nstringData:\n" +
+				"  password: {{ if $found }}{{ index $found.data \"password\" | b64dec }}{{ else }}{{ randAlpha 20 }}{{ end }}\n" + random,
+			"templates/app.yaml": configMap("app", image),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.configure(t, s.provider("", on), fmt.Sprintf("resource \"fleet_bundle\" \"app\" {\n  name = \"app\"\n  default_namespace = %q\n  git = { repo = %q, revision = %q }\n}\n",
+			s.namespace, git.URL("app"), commit), target(extra, "fleet_bundle.app.bundles"))
+	}
+	configure("one", "", "")
+	w.apply(t)
+
+	secret := "Secret/" + s.namespace + "/app"
+	for _, extra := range []string{"", `diff = "rendered"`} {
+		configure("two", "", extra)
+		output := w.run(t, "plan", "-input=false")
+		expectSays(t, output, "app on a: objects ~1", "templates that look up objects find those of the release here", "- key: one + key: two")
+		if _, diff, _ := strings.Cut(output, diffTitle); strings.Contains(diff, secret) {
+			t.Errorf("the plan shows another password:\n%s", output)
+		}
+	}
+	// It changes in every rendering.
+	configure("two", "  other: {{ randAlpha 20 }}\n", "")
+	expectSays(t, w.run(t, "plan", "-input=false"), "app on a: objects ~2", "this is one of several possible results", secret, "+ other: (sensitive value)")
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
 }
