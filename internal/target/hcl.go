@@ -21,7 +21,7 @@ func (d Deployment) HCLText() diff.HCLText {
 
 // OtherTexts are the texts in values that the bundle of a deployment does not have as they are,
 // except in HCL, sorted. What a template has made of a text is another one.
-func (d Deployment) OtherTexts(values map[string]any) []string {
+func (d Deployment) OtherTexts(values any) []string {
 	public := bundle.TextsOf(d.Bundle.Definition)
 	found := map[string]bool{}
 	fleetyaml.EachText(values, func(text string) {
