@@ -1,8 +1,6 @@
 package diff
 
-import (
-	"strings"
-)
+import "strings"
 
 const (
 	// fromHCL replaces a text that came from a Terraform configuration.
@@ -35,7 +33,13 @@ type hclMasker struct {
 	parts *Masker
 	// within are all texts in lower case, to find what a chart has cut from one.
 	within string
+	// searched is how many bytes of it were searched so far.
+	searched int
 }
+
+// maxSearched bounds how many bytes are searched for the objects of one deployment, some tenths
+// of a second. Any text after that is hidden.
+const maxSearched = 1 << 30
 
 func newHCLMasker(of HCLSides, names []string) *hclMasker {
 	m := &hclMasker{public: map[string]bool{}, whole: map[string]bool{}, parts: &Masker{}}
@@ -110,39 +114,41 @@ func markChanged(before, after, masked string) string {
 
 // text hides a line as a whole, and of a longer text the lines that have something to hide.
 func (m *hclMasker) text(text string, all bool) string {
-	switch {
-	case m.isPublic(text):
+	if m.isPublic(text) {
 		return text
-	case all:
-		return fromHCL
-	case !m.hides(text) && !isLong(text):
-		return text
-	case !isLong(text):
+	}
+	if all {
 		return fromHCL
 	}
-	if masked := m.lines(text); masked != text || !m.hides(text) {
+	hasParts := m.parts.Hides(text)
+	hides := hasParts || m.isText(text)
+	switch {
+	case !isLong(text) && hides:
+		return fromHCL
+	case !isLong(text):
+		return text
+	}
+	if masked := m.lines(text, hasParts); masked != text || !hides {
 		return masked
 	}
 	return fromHCL
 }
 
-func (m *hclMasker) lines(text string) string {
+// lines hides what is in the lines of a text: what was found, or all of a line that is one from
+// a configuration or a part of it.
+func (m *hclMasker) lines(text string, hasParts bool) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if !m.isPublic(line) && m.hides(line) {
-			lines[i] = line[:len(line)-len(strings.TrimLeft(line, " \t"))] + m.line(line)
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		switch {
+		case m.isPublic(line):
+		case m.isText(line):
+			lines[i] = indent + fromHCL
+		case hasParts:
+			lines[i] = strings.ReplaceAll(m.parts.hide(line), Sensitive, fromHCL)
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// line hides what is in a line: what was found, or all of it where it was found in a text.
-func (m *hclMasker) line(line string) string {
-	line = strings.TrimSpace(line)
-	if m.whole[strings.ToLower(line)] || m.isWithin(line) {
-		return fromHCL
-	}
-	return strings.ReplaceAll(m.parts.hide(line), Sensitive, fromHCL)
 }
 
 // isPublic reports whether a text says nothing, is printed anyway or is masked already.
@@ -151,18 +157,21 @@ func (m *hclMasker) isPublic(text string) bool {
 	return trimmed == "" || isWord(trimmed) || m.public[trimmed] || trimmed == Sensitive || trimmed == maskedChanged
 }
 
-func (m *hclMasker) hides(text string) bool {
-	return m.whole[strings.ToLower(strings.TrimSpace(text))] || m.isWithin(text) || m.parts.Hides(text)
+// isText reports whether a text is one from a configuration, or a part of it: a chart can cut
+// it, or read it as YAML.
+func (m *hclMasker) isText(text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	return m.whole[text] || m.isWithin(text)
 }
 
-// isWithin reports whether a text is a part of one from a configuration: a chart can cut it,
-// or read it as YAML.
-func (m *hclMasker) isWithin(text string) bool {
-	part := strings.ToLower(strings.TrimSpace(text))
+func (m *hclMasker) isWithin(part string) bool {
 	if len(part) < shortest {
 		return false
 	}
-	for from := 0; ; {
+	for from := 0; ; from++ {
+		if m.searched += len(m.within) - from; m.searched > maxSearched {
+			return true
+		}
 		at := strings.Index(m.within[from:], part)
 		if at < 0 {
 			return false
@@ -171,6 +180,5 @@ func (m *hclMasker) isWithin(text string) bool {
 		if len(part) >= anywhere || isWhole(m.within, from, from+len(part)) {
 			return true
 		}
-		from++
 	}
 }

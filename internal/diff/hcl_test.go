@@ -1,6 +1,7 @@
 package diff_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -201,3 +202,26 @@ func TestBriefPreview(t *testing.T) {
 }
 
 func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
+
+// Very long texts on both sides take a bounded time. What is not searched is hidden.
+func TestSearchForHCLIsBounded(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&lines, `line-%04d\n`, i)
+	}
+	of := func(last string) []diff.Document {
+		return []diff.Document{{
+			Object:  diff.Object{Kind: "ConfigMap", Name: "web"},
+			Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"key":"` + lines.String() + last + `"}}`,
+		}}
+	}
+	changes, err := diff.CompareHiding(of("before"), of("after"), diff.HCLSides{After: diff.HCLText{Texts: []string{strings.Repeat("a b c d ", 1<<17)}}})
+	if err != nil || len(changes) != 1 {
+		t.Fatalf("changes %v, error %v", changes, err)
+	}
+	before, after := changes[0].Before, changes[0].After
+	if !strings.Contains(before, "line-0000") || strings.Contains(before, "line-1999") || strings.Contains(after, "after") {
+		t.Error("the search is not bounded")
+	}
+}
