@@ -110,7 +110,7 @@ func (s *story) pushCommit(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("    commit %s\n", commit)
-	err = s.planAndApply(ctx, "commit.tfplan", []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
+	err = s.planAndApply(ctx, "commit.tfplan", 45, []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *story) moveClusterOut(ctx context.Context) error {
 	if err := s.terraform.vars(map[string]any{"edge_env": "retired"}); err != nil {
 		return err
 	}
-	err := s.planAndApply(ctx, "label.tfplan", []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
+	err := s.planAndApply(ctx, "label.tfplan", 30, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,15 @@ func (s *story) destroy(ctx context.Context) error {
 	return nil
 }
 
-func (s *story) planAndApply(ctx context.Context, file string, want []string) error {
-	if err := s.terraform.show(ctx, "plan", "-out="+file); err != nil {
+// planAndApply applies a plan that changes the wanted deployments, and is short enough to read.
+func (s *story) planAndApply(ctx context.Context, file string, maxLines int, want []string) error {
+	lines, err := s.terraform.plan(ctx, file)
+	if err != nil {
 		return err
+	}
+	say("The plan has %d lines.", lines)
+	if lines > maxLines {
+		return fmt.Errorf("the plan has %d lines, expected were %d at most", lines, maxLines)
 	}
 	got, err := s.terraform.changes(ctx, file)
 	if err != nil {

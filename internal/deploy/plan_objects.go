@@ -55,8 +55,6 @@ func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts
 	record := p.prior[KeyOf(d)]
 	stays := !factsOf(d, p.prior).NeedsWrite()
 	switch {
-	case facts.Reach.ConnectionUnknown(d.Cluster):
-		return nil
 	case stays && len(record.Objects) > 0:
 		return record.Objects
 	case stays && asksCluster(facts.Charts, d), rendering.Irreproducible != "":

@@ -38,14 +38,11 @@ type targetModel struct {
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`
+	NotReady           types.Map      `tfsdk:"not_ready"`
+	Clusters           types.Map      `tfsdk:"clusters"`
 	Records            types.Map      `tfsdk:"records"`
 	Summary            types.String   `tfsdk:"summary"`
 	Stages             types.String   `tfsdk:"stages"`
-	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
-	Ready              types.Int64    `tfsdk:"ready"`
-	Failed             types.Int64    `tfsdk:"failed"`
-	ResourceCounts     types.Object   `tfsdk:"resource_counts"`
-	ClusterCounts      types.Map      `tfsdk:"cluster_resource_counts"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
 	// driftState is what private state adds to the deployments.

@@ -192,7 +192,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: plan.diff(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: plan.diff(), Wait: plan.Wait.ValueBool(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -212,7 +212,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if plan.PlanObjects.ValueBool() {
 		addMessages(diags, report.UnknownObjects(name, &planned.Unknown))
 	}
-	plan.setPlanned(before, prior, &planned, before.shown().Lost().Wanted(desired.Deployments))
+	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 }
 
 // repeats reports whether the plan of a target is repeated during an apply, given its id. It was
