@@ -53,7 +53,7 @@ func TestCompareHidesHCL(t *testing.T) {
 			texts: diff.HCLSides{After: values("swordfish")},
 			want:  []string{"-  key: 1", "+  key: (from HCL, changed)"},
 		},
-		"a part of a text": {
+		"a part of a text": { //nolint:gosec // a made-up password
 			object: config, before: `"https://user:swordfish@host"`, after: `"https://user:sesame-77@host"`,
 			texts: diff.HCLSides{Before: values("swordfish"), After: values("sesame-77")},
 			want:  []string{"-  key: (from HCL)", "+  key: (from HCL, changed)"},
