@@ -86,7 +86,7 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 // options say how the revision is written.
 func (w *deploymentWrite) options(known *release.Known, turn release.Token) release.Write {
 	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
-	mark.UninstallPolicy = release.UninstallPolicyOf(w.d)
+	mark.UninstallPolicy, mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
 	options := w.run.request.Settings.write(w.d, mark)
 	options.Known = known
 	for _, former := range w.prior.all() {

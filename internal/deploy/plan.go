@@ -40,8 +40,8 @@ type Facts struct {
 	Relabel bool
 	// HoldBroken holds deployments that cannot be rendered. Without it they are failures.
 	HoldBroken bool
-	// Documents says that the rendered objects are to be kept, and not only their hashes.
-	Documents bool
+	// Diff says which rendered objects are to be kept, and not only their hashes.
+	Diff DiffMode
 	// Wait reports that the apply waits until the objects of each deployment are ready.
 	Wait bool
 	// Start is called as soon as something is to be rendered, so that what renders is ready

@@ -20,7 +20,7 @@ func (p *Plan) render(ctx context.Context, facts Facts) {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
-		p.Renderings[key] = kept(rendering, facts.Documents, same)
+		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
 		objects := p.objectsOf(d, rendering, facts)
 		switch {
 		case objects != nil:

@@ -160,7 +160,7 @@ func TestNewPlan(t *testing.T) {
 			},
 		},
 		"documents are kept": {
-			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": rendering}}, facts: deploy.Facts{Documents: true},
+			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": rendering}}, facts: deploy.Facts{Diff: deploy.DiffRendered},
 			check: func(t *testing.T, plan deploy.Plan) {
 				t.Helper()
 				if len(plan.Renderings[key("a", "one")].Documents) != 1 {

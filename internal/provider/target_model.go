@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -79,7 +80,11 @@ func (m *targetModel) drift() deploy.Drift {
 	return deploy.Drift(m.Drift.ValueString())
 }
 
-func (m *targetModel) showsDiff() bool { return m.Diff.ValueString() == diffRendered }
+// diff is auto for a configuration without the attribute. A state that was written before auto
+// was there has none either.
+func (m *targetModel) diff() deploy.DiffMode {
+	return deploy.DiffMode(cmp.Or(m.Diff.ValueString(), string(deploy.DiffAuto)))
+}
 
 func (m *targetModel) holdsBroken() bool { return m.OnError.ValueString() == onErrorHold }
 

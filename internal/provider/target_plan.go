@@ -109,8 +109,10 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
-	if gone.showsDiff() && !resp.Diagnostics.HasError() {
-		found := r.providerData.preview().Diff(ctx, gone.identity(r.providerData), gone.TakeOwnership.ValueBool(), deploy.RemovalPlan(gone.records()))
+	if !resp.Diagnostics.HasError() {
+		found := r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
+			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
+		}, deploy.RemovalPlan(gone.records()))
 		addMessages(&resp.Diagnostics, report.Diff(name, found))
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
@@ -190,7 +192,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Documents: plan.showsDiff(), Wait: plan.Wait.ValueBool(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: plan.diff(), Wait: plan.Wait.ValueBool(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -204,7 +206,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), ShowsDiff: plan.showsDiff(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Diff: plan.diff(), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
 	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
 	if plan.PlanObjects.ValueBool() {

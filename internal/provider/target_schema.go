@@ -30,12 +30,6 @@ const (
 	defaultOperation = time.Hour
 )
 
-// The values of diff.
-const (
-	diffSummary  = "summary"
-	diffRendered = "rendered"
-)
-
 // The values of on_error.
 const (
 	onErrorStop = "stop"
@@ -120,10 +114,11 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"diff": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `summary` (default): nothing. `rendered`: a warning with a unified diff of the rendered objects " +
-					"of each changed deployment. Equal diffs of several clusters are shown once. Values of Secrets are masked, and so is everything in deployments whose values come from the cluster or are write-only; " +
-					"the value of a sensitive variable can appear in another object, such as a ConfigMap. Changing this setting deploys nothing.",
-				Validators: []validator.String{stringvalidator.OneOf(diffSummary, diffRendered)},
+				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `auto` (default): a warning with a unified diff of objects that change, which is left out if no object changes inside. " +
+					"Equal diffs of several clusters are shown once. Values of Secrets are masked, and so are texts from the Terraform configuration, because they can be sensitive: they appear as `(from HCL)` or `(from HCL, changed)`. " +
+					"Numbers, booleans, keys and names are shown. Objects with values from the cluster, write-only values or encrypted files are not compared. " +
+					"`rendered`: also texts from the configuration, and what is added and removed; the value of a sensitive variable can appear. `summary`: no diff. Changing this setting deploys nothing.",
+				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DiffAuto), string(deploy.DiffRendered), string(deploy.DiffSummary))},
 			},
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
 				"`stop` (default): the plan fails. `hold`: the deployment stays as it is, or is not installed. The plan warns with the cause, and all other deployments proceed. " +
