@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,8 +88,12 @@ func (t *terraform) plan(ctx context.Context, file string) (lines int, err error
 	}
 	_, text, _ := strings.Cut(output.String(), "Terraform will perform the following actions:\n")
 	text, _, _ = strings.Cut(text, "Saved the plan to:")
+	text = sourceLines.ReplaceAllString(text, "")
 	return strings.Count(strings.Trim(text, "\n─ "), "\n") + 1, nil
 }
+
+// sourceLines are where Terraform quotes the configuration that a warning is about.
+var sourceLines = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`)
 
 func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string) error {
 	fmt.Printf("\n$ terraform %s\n", strings.Join(args, " "))

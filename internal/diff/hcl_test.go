@@ -137,7 +137,7 @@ func TestCompareHidesHCL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			preview := diff.Preview{Cluster: "a", Bundle: "web", Kind: diff.Modified, Brief: true, Objects: changes}
+			preview := diff.Preview{Cluster: "a", Bundle: "web", Kind: diff.Modified, Objects: changes} // Not brief: what does not change is masked as well.
 			text := diff.Join([]diff.DeploymentDiff{preview.Diff()})
 			var got []string
 			for line := range strings.Lines(text) {
@@ -169,7 +169,7 @@ func TestBriefPreview(t *testing.T) {
 	kept := diff.ObjectChange{Key: "ConfigMap/ns/kept", Before: "a: 1\n", Stays: true}
 	changed := diff.ObjectChange{Key: "ConfigMap/ns/both", Before: "a: 1\n", After: "a: 2\n"}
 	hook := diff.ObjectChange{Key: "Job/ns/hook", After: "a: 1\n", Hook: true}
-	shown := "    @@ -1 +1 @@ ConfigMap/ns/both\n    -a: 1\n    +a: 2"
+	shown := "    ~ ConfigMap/ns/both\n    - a: 1\n    + a: 2"
 	tests := map[string]struct {
 		objects  []diff.ObjectChange
 		unlisted bool

@@ -169,6 +169,9 @@ func (p Preview) show(altered ObjectChange) []string {
 	case altered.After == "":
 		return whole("-", "@@ -1,%d +0,0 @@ "+name+", removed"+altered.ending(), altered.Before)
 	}
+	if p.Brief {
+		return brief(name, altered.Before, altered.After)
+	}
 	return unified(name, altered.Before, altered.After)
 }
 

@@ -67,20 +67,12 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 		t.Errorf("planning read %v records, want %v", w.records, want)
 	}
 	want := `shop-web on a, b: objects ~2
-    @@ -1,6 +1,6 @@ ConfigMap/NS/web
-     apiVersion: v1
-     data:
-    -  image: web:1.0
-    +  image: web:1.1
-       word: (from HCL)
-     kind: ConfigMap
-     metadata:
-    @@ -5,4 +5,4 @@ Service/NS/web
-     spec:
-       clusterIP: None
-       ports:
-    -  - port: 80
-    +  - port: 81
+    ~ ConfigMap/NS/web: data
+    - image: web:1.0
+    + image: web:1.1
+    ~ Service/NS/web: spec.ports
+    - - port: 80
+    + - port: 81
 `
 	if want = strings.ReplaceAll(want, "NS", w.namespace); strings.Count(output, want) != 1 {
 		t.Errorf("the plan does not show once\n%s\n%s", want, output)
@@ -114,7 +106,7 @@ func TestAccDiffIsAutoByDefault(t *testing.T) {
 	w.apply(t)
 	configure("open sesame", "")
 	output = plan()
-	expectSays(t, output, "- word: (from HCL) + word: (from HCL, changed)", "image: web:1.1")
+	expectSays(t, output, "- word: (from HCL) + word: (from HCL, changed)")
 	expectNoSecret(t, output)
 	w.apply(t)
 	expectQuiet(w.run(t, "plan", "-destroy", "-input=false"))
@@ -171,7 +163,7 @@ func TestAccDiffMasksHCL(t *testing.T) {
 			after: func(t *testing.T, s *fixture) string {
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "")
 			},
-			says: []string{"- encoded: (from HCL) + encoded: dW5zZXQ= image: web:1.0 - url: (from HCL) + url: https://user:unset@host", "- word: (from HCL) + word: UNSET"},
+			says: []string{"- encoded: (from HCL) + encoded: dW5zZXQ= - url: (from HCL) + url: https://user:unset@host", "- word: (from HCL) + word: UNSET"},
 		},
 		"files": {
 			before: func(_ *testing.T, s *fixture) string { return ofFiles(s, 80) },
