@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -107,7 +106,7 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
-	if err == nil && !action.Writes() && promised && !maps.Equal(written.Rendering.Hashes(), planned) {
+	if err == nil && !action.Writes() && promised && !release.KeepsPromise(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.
 		action = action.WithRewrite(true)
 		if err = options.Token.Resume(ctx); err == nil {
