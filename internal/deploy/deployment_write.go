@@ -95,6 +95,7 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
 	options.Token, options.Listener = turn, w.listener()
+	options.Planned = w.run.request.Planned[w.key]
 	return options
 }
 

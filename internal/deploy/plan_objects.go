@@ -196,7 +196,7 @@ func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 		if !ok || failed[key] || !record.State.Settled() || release.KeepsPromise(record.Objects, objects) {
 			continue
 		}
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: errOtherObjects})
+		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrOtherObjects})
 	}
 	return failures
 }

@@ -3,6 +3,7 @@ package release
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
@@ -61,6 +62,9 @@ func (r Rendering) KnownHashes() map[string]string {
 	}
 	return hashes
 }
+
+// ErrOtherObjects is for a rendering that differs from the one of the plan.
+var ErrOtherObjects = errors.New("the chart rendered objects that differ from the plan")
 
 // KeepsPromise reports whether hashes are those that KnownHashes promised: of the same objects,
 // and equal where they were known.
