@@ -128,7 +128,7 @@ func TestNewPlan(t *testing.T) {
 	config := diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "one", Hash: "h"}
 	rendering := release.Rendering{Objects: []diff.Object{config}, Documents: []diff.Document{{Object: config, Content: "{}"}}}
 	random := rendering
-	random.Irreproducible = "it uses randAlpha"
+	random.Irreproducible, random.NamesVary = "it uses randAlpha", true
 	as := func(cluster, name string, more ...func(*target.Deployment)) target.Deployment {
 		d := target.Deployment{Cluster: cluster, Bundle: &bundle.Bundle{Name: name}, Release: name, Namespace: "ns", Digest: "d"}
 		for _, change := range more {
