@@ -2,6 +2,7 @@ package state
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -63,6 +64,9 @@ func ShownPlan(planned *deploy.Plan, prior map[deploy.Key]deploy.Record, lost Lo
 	for _, d := range planned.Write {
 		key := deploy.KeyOf(d)
 		objects, known := planned.Objects[key]
+		if slices.Contains(slices.Collect(maps.Values(objects)), "") { // The attribute has no unknown element.
+			objects, known = nil, false
+		}
 		rendering := planned.Renderings[key]
 		shown.Deployments[d.Key()] = Deployment{
 			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest, Objects: objects,
