@@ -48,6 +48,7 @@ func (c comparison) event(of []*event) bool {
 		return argumentsEqual(of) || showsField(of)
 	case branched:
 		return c.branch(of)
+	case included:
 	}
 	return argumentsEqual(of) && c.inner(of) || c.isOneText(of)
 }

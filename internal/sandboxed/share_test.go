@@ -128,8 +128,8 @@ func chartsBelow(t *testing.T, folder string) []chartFolder {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		if _, err := os.Stat(filepath.Join(path, chartutil.ChartfileName)); err != nil {
-			return nil
+		if _, missing := os.Stat(filepath.Join(path, chartutil.ChartfileName)); missing != nil {
+			return nil //nolint:nilerr // Another folder, in which charts can be.
 		}
 		one, err := chartOf(folder, path)
 		if err != nil {

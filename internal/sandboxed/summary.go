@@ -61,7 +61,7 @@ func (s *summarizer) of(value any) summary {
 	if !v.IsValid() {
 		return summary{}
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // All others are scalars.
 	case reflect.Map, reflect.Struct:
 		hash := s.deep(v, 0)
 		return summary{hash: hash, bag: hash, kind: mapped}
@@ -82,7 +82,7 @@ func (s *summarizer) of(value any) summary {
 }
 
 func isNested(v reflect.Value) bool {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // All others are scalars.
 	case reflect.Map, reflect.Struct, reflect.Slice, reflect.Array:
 		return true
 	}
@@ -123,7 +123,7 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 		s.left = 0
 		return 0
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // No template makes others.
 	case reflect.String:
 		s.left -= v.Len() / 64 //nolint:mnd // A text costs by its length.
 		return s.text("string", v.String())
@@ -139,7 +139,7 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 		if isFiles(v) {
 			return s.keys(v)
 		}
-		sum := uint64(v.Len())
+		sum := uint64(v.Len()) //nolint:gosec // not negative
 		for entries := v.MapRange(); entries.Next(); {
 			sum += s.number(s.deep(entries.Key(), depth+1), s.deep(entries.Value(), depth+1))
 		}
@@ -156,13 +156,13 @@ func (s *summarizer) deep(v reflect.Value, depth int) uint64 {
 		return sum
 	case reflect.Struct:
 		if v.CanInterface() {
-			if moment, ok := v.Interface().(time.Time); ok {
+			if moment, ok := reflect.TypeAssert[time.Time](v); ok {
 				return s.text("time", moment.String())
 			}
 		}
 		sum := s.text("struct", v.Type().String())
-		for i := range v.NumField() {
-			sum = s.number(sum, s.deep(v.Field(i), depth+1))
+		for _, value := range v.Fields() {
+			sum = s.number(sum, s.deep(value, depth+1))
 		}
 		return sum
 	}

@@ -90,6 +90,9 @@ var varyingTests = map[string]struct { //nolint:gochecknoglobals // a table of t
 	"capabilities":                {files: map[string]string{"a": configMap("a", `{{ .Capabilities.KubeVersion.Minor | quote }}`), "s": secret("s", `{{ randAlpha 3 }}`)}, want: []string{allVary}},
 }
 
+// lookupPassword keeps a password that is on the cluster.
+//
+//nolint:gosec // no password
 const lookupPassword = `{{ define "p" }}{{ $p := "" }}{{ $s := lookup "v1" "Secret" .Release.Namespace "s" }}
 {{- if and $s (hasKey $s.data "password") }}{{ $p = $s.data.password }}{{ else if .Values.password }}{{ $p = .Values.password | b64enc }}{{ else }}{{ $p = randAlphaNum 8 | b64enc }}{{ end }}
 {{- $p }}{{ end }}`

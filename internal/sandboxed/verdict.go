@@ -190,50 +190,56 @@ const maxCandidateKeys = 2000
 // constants in templates, and texts among the values. A name that is missing here makes
 // objects unknown, no more.
 func candidateKeys(c *chart.Chart, values map[string]any) []string {
-	found := map[string]bool{}
-	add := func(text string) {
-		if len(found) < maxCandidateKeys && keyOfData.MatchString(text) {
-			found[text] = true
-		}
-	}
-	var visit func(value any)
-	visit = func(value any) {
-		switch value := value.(type) {
-		case string:
-			add(value)
-		case []any:
-			for _, item := range value {
-				visit(item)
-			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(value)) {
-				visit(value[key])
-			}
-		}
-	}
-	hasLookup := false
-	var templates func(*chart.Chart)
-	templates = func(c *chart.Chart) {
-		for _, file := range c.Templates {
-			if text := string(file.Data); strings.Contains(text, "lookup") || strings.Contains(text, "ecret") {
-				hasLookup = hasLookup || strings.Contains(text, "lookup")
-				for _, word := range words.FindAllString(text, -1) {
-					add(strings.Trim(word, `"'.`+"`"))
-				}
-			}
-		}
-		for _, child := range c.Dependencies() {
-			templates(child)
-		}
-	}
-	if set, ok := values["Values"].(interface{ AsMap() map[string]any }); ok {
-		visit(set.AsMap())
-	}
-	templates(c)
-	if !hasLookup {
+	found := keySet{}
+	if !found.addTemplates(c) {
 		return nil
 	}
+	if set, ok := values["Values"].(interface{ AsMap() map[string]any }); ok {
+		found.addValues(set.AsMap())
+	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// keySet are names of data in objects.
+type keySet map[string]bool
+
+func (k keySet) add(text string) {
+	if len(k) < maxCandidateKeys && keyOfData.MatchString(text) {
+		k[text] = true
+	}
+}
+
+// addTemplates adds the constants of templates, and reports whether one of them has a lookup.
+func (k keySet) addTemplates(c *chart.Chart) (hasLookup bool) {
+	for _, file := range c.Templates {
+		text := string(file.Data)
+		if !strings.Contains(text, "lookup") && !strings.Contains(text, "ecret") {
+			continue
+		}
+		hasLookup = hasLookup || strings.Contains(text, "lookup")
+		for _, word := range words.FindAllString(text, -1) {
+			k.add(strings.Trim(word, `"'.`+"`"))
+		}
+	}
+	for _, child := range c.Dependencies() {
+		hasLookup = k.addTemplates(child) || hasLookup
+	}
+	return hasLookup
+}
+
+func (k keySet) addValues(value any) {
+	switch value := value.(type) {
+	case string:
+		k.add(value)
+	case []any:
+		for _, item := range value {
+			k.addValues(item)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			k.addValues(value[key])
+		}
+	}
 }
 
 // words are constants and fields in templates.
