@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -97,6 +96,7 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 	options.Taken, options.KeepObjects = w.run.moves.Arriving[w.key.Bundle], w.run.moves.Leaving[w.key.Bundle]
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
 	options.Token, options.Listener = turn, w.listener()
+	options.Planned = w.run.request.Planned[w.key]
 	return options
 }
 
@@ -108,7 +108,7 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 	cluster := w.run.snapshot.cluster
 	written, err := cluster.Write(ctx, action, w.d, observed, options)
 	planned, promised := w.run.request.Planned[w.key]
-	if err == nil && !action.Writes() && promised && !maps.Equal(written.Rendering.Hashes(), planned) {
+	if err == nil && !action.Writes() && promised && !release.KeepsPromise(written.Rendering.Hashes(), planned) {
 		// It was deployed when its cluster could do other things.
 		action = action.WithRewrite(true)
 		if err = options.Token.Resume(ctx); err == nil {

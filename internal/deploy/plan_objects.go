@@ -22,10 +22,10 @@ func (p *Plan) render(ctx context.Context, facts Facts) {
 		}
 		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
 		objects := p.objectsOf(d, rendering, facts)
-		switch {
-		case objects != nil:
+		if objects != nil {
 			p.Objects[key] = objects
-		case rendering.Irreproducible != "":
+		}
+		if !allKnown(objects) && rendering.Irreproducible != "" {
 			p.Unknown.Add(unknownBecause(rendering, unpinned[key]), key.String())
 		}
 	}
@@ -48,7 +48,18 @@ func kept(rendering release.Rendering, documents bool, same map[string]string) r
 	return rendering
 }
 
-// objectsOf are the objects that a deployment is going to have, nil if that is not known. What
+// allKnown reports whether a plan knows the content of all objects of a deployment.
+func allKnown(objects map[string]string) bool {
+	for _, hash := range objects {
+		if hash == "" {
+			return false
+		}
+	}
+	return objects != nil
+}
+
+// objectsOf are the objects that a deployment is going to have, nil if that is not known. The
+// hash of an object is "" if only its name is known. What
 // is only looked at again keeps the objects that it has, and those may be from a time when its
 // cluster could do other things.
 func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts Facts) map[string]string {
@@ -57,10 +68,10 @@ func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts
 	switch {
 	case stays && len(record.Objects) > 0:
 		return record.Objects
-	case stays && asksCluster(facts.Charts, d), rendering.Irreproducible != "":
+	case stays && asksCluster(facts.Charts, d):
 		return nil
 	}
-	return rendering.Hashes()
+	return rendering.KnownHashes()
 }
 
 func asksCluster(charts Charts, d target.Deployment) bool {
@@ -109,7 +120,9 @@ func (c Change) UnpinAfterKinds(charts Charts) map[Key]string {
 }
 
 // UnpinUnplanned releases deployments to be written whose objects the plan has left unknown:
-// they are rendered for their cluster as it is when they are written.
+// they are rendered for their cluster as it is when they are written. Those of which it knew
+// the names of all objects are rendered for the cluster of the plan: the hashes that it knew
+// are true for that.
 func (c Change) UnpinUnplanned(planned map[Key]map[string]string) {
 	for i, d := range c.Write {
 		if _, known := planned[KeyOf(d)]; !known {
@@ -178,10 +191,10 @@ func (o *Outcome) Unplanned(planned map[Key]map[string]string) []Failure {
 	var failures []Failure
 	for key, objects := range planned {
 		record, ok := o.Records[key]
-		if !ok || failed[key] || !record.State.Settled() || maps.Equal(record.Objects, objects) {
+		if !ok || failed[key] || !record.State.Settled() || release.KeepsPromise(record.Objects, objects) {
 			continue
 		}
-		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: errOtherObjects})
+		failures = append(failures, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: "deploying", Err: release.ErrOtherObjects})
 	}
 	return failures
 }

@@ -129,7 +129,9 @@ func TestNewPlan(t *testing.T) {
 	config := diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "one", Hash: "h"}
 	rendering := release.Rendering{Objects: []diff.Object{config}, Documents: []diff.Document{{Object: config, Content: "{}"}}}
 	random := rendering
-	random.Irreproducible = "it uses randAlpha"
+	random.Irreproducible, random.NamesVary = "it uses randAlpha", true
+	secret := diff.Object{Kind: "Secret", Namespace: "ns", Name: "one", Hash: "s"}
+	partly := release.Rendering{Objects: []diff.Object{config, secret}, Irreproducible: "it uses randAlpha", Varying: map[string]bool{secret.Key(): true}}
 	as := func(cluster, name string, more ...func(*target.Deployment)) target.Deployment {
 		d := target.Deployment{Cluster: cluster, Bundle: &bundle.Bundle{Name: name}, Release: name, Namespace: "ns", Digest: "d"}
 		for _, change := range more {
@@ -174,6 +176,16 @@ func TestNewPlan(t *testing.T) {
 				t.Helper()
 				if len(plan.Objects) != 0 || plan.Unknown.String() != "a/one, b/one:it uses randAlpha" {
 					t.Errorf("objects %v, unknown %s", plan.Objects, plan.Unknown.String())
+				}
+			},
+		},
+		"one object that can differ": {
+			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": partly}},
+			check: func(t *testing.T, plan deploy.Plan) {
+				t.Helper()
+				want := map[deploy.Key]map[string]string{key("a", "one"): {config.Key(): "h", secret.Key(): ""}}
+				if diff := cmp.Diff(want, plan.Objects); diff != "" || plan.Unknown.String() != "a/one:it uses randAlpha" {
+					t.Errorf("unknown %s, objects (-want +got):\n%s", plan.Unknown.String(), diff)
 				}
 			},
 		},

@@ -11,9 +11,6 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// errOtherObjects is for a rendering that differs from the one of the plan.
-var errOtherObjects = errors.New("the chart rendered objects that differ from the plan")
-
 // RemovalLimit is how many deployments a change may remove.
 type RemovalLimit struct {
 	// AllowEmpty allows a change that leaves no deployment.

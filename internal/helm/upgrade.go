@@ -38,7 +38,7 @@ func (x *releaseWriter) upgrade(ctx context.Context, op *operation, d target.Dep
 		upgrade.MaxHistory = options.MaxHistory
 	}
 	upgrade.Labels = labelsOf(w.Mark)
-	upgrade.PostRenderer = secretCollector{masker: op.masker, next: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}
+	upgrade.PostRenderer = secretCollector{masker: op.masker, next: promiseKeeper{d: d, promised: w.Planned, next: crdInstaller{ctx: ctx, capabilities: x.capabilities, op: op, d: d, timeout: w.Timeout, next: postRendererFor(d)}}}
 	if !takes && w.MovesObjects() {
 		op.records.before = func() error { return op.client.refuseExisting(w, false) }
 	}

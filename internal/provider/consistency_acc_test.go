@@ -300,7 +300,7 @@ func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []stri
 	if i >= len(r.Steps) {
 		return
 	}
-	_, known := planned.Clusters["a"]
+	known := len(planned.unknown) == 0
 	reason := ""
 	for _, warning := range warnings {
 		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {

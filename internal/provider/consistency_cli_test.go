@@ -73,6 +73,8 @@ func resourceName(address string) string { return address[strings.LastIndex(addr
 // plannedTarget is a target as a plan shows it.
 type plannedTarget struct {
 	actions []string
+	// unknown are the elements of objects that are known after the apply.
+	unknown map[string]bool
 	targetShown
 }
 
@@ -84,8 +86,9 @@ func (w *workspace) planned(t *testing.T, plan string) map[string]plannedTarget 
 			Type   string `json:"type"`
 			Name   string `json:"name"`
 			Change struct {
-				Actions []string    `json:"actions"`
-				After   targetShown `json:"after"`
+				Actions      []string        `json:"actions"`
+				After        targetShown     `json:"after"`
+				AfterUnknown json.RawMessage `json:"after_unknown"`
 			} `json:"change"`
 		} `json:"resource_changes"`
 	}
@@ -96,7 +99,10 @@ func (w *workspace) planned(t *testing.T, plan string) map[string]plannedTarget 
 	targets := map[string]plannedTarget{}
 	for _, resource := range read.ResourceChanges {
 		if resource.Type == "fleet_cluster_target" {
-			targets[resource.Name] = plannedTarget{actions: resource.Change.Actions, targetShown: resource.Change.After}
+			targets[resource.Name] = plannedTarget{
+				actions: resource.Change.Actions, targetShown: resource.Change.After,
+				unknown: unknownElements(t, resource.Change.AfterUnknown, "objects", resource.Change.After.Deployments),
+			}
 		}
 	}
 	return targets

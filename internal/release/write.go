@@ -34,6 +34,9 @@ type Write struct {
 	// not know one there. Objects that are there already belong to the release only if
 	// state knows it, or TakeOwnership is set.
 	Known *Known
+	// Planned are the objects of the plan as Rendering.KnownHashes has them, nil if it knew
+	// none.
+	Planned map[string]string
 	// NamespaceUsedBy are other releases that are to be deployed to the namespace. It stays
 	// for them if an install is taken back.
 	NamespaceUsedBy []string

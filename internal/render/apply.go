@@ -62,7 +62,7 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	if !ok {
 		return render()
 	}
-	if known, ok := c.planned.known(key); !ok || known.Irreproducible != "" {
+	if known, ok := c.planned.known(key); !ok || known.RenderEach {
 		return render()
 	}
 	return c.applied.get(ctx, applyKey(key, revision), render)

@@ -13,12 +13,23 @@ import (
 // instrumentAll changes templates so that they report when they reach what can return
 // something else.
 func (t *tracer) instrumentAll(in *template.Template) {
+	var fresh []*template.Template
 	for _, one := range in.Templates() {
 		if one.Tree == nil || t.walked[one.Tree] {
 			continue
 		}
 		t.walked[one.Tree] = true
+		if t.observer != nil {
+			fresh = append(fresh, one)
+			continue
+		}
 		instrumenter{tracing: t, in: in, tree: one.Tree}.list(one.Root)
+	}
+	for _, one := range fresh {
+		t.observer.addTemplate(one.Name(), one.Root)
+	}
+	for _, one := range fresh {
+		observing{observer: t.observer}.list(one.Root)
 	}
 }
 

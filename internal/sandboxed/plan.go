@@ -47,16 +47,20 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 	if err != nil {
 		return release.Rendering{}, err
 	}
-	found := r.nonDeterminism(d, first)
-	return release.Rendering{
-		Chart:          first.chart.Name(),
-		Version:        first.chart.Metadata.Version,
-		Objects:        listed,
-		Documents:      documents,
-		Irreproducible: found.cause,
-		AsksCluster:    found.asksCluster,
-		CRDs:           render.CRDHashes(first.chart),
-	}, nil
+	rendering := release.Rendering{
+		Chart:     first.chart.Name(),
+		Version:   first.chart.Metadata.Version,
+		Objects:   listed,
+		Documents: documents,
+		CRDs:      render.CRDHashes(first.chart),
+	}
+	found := r.knowledge(d, first)
+	rendering.RenderEach = found.cause != ""
+	if found.namesVary || len(found.varying) > 0 {
+		rendering.Irreproducible, rendering.AsksCluster = found.cause, found.asksCluster
+		rendering.Varying, rendering.NamesVary = found.varying, found.namesVary
+	}
+	return rendering, nil
 }
 
 // described is the rendering of a deployment whose objects are unknown.
@@ -68,7 +72,7 @@ func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering
 	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
 		return release.Rendering{}, err
 	}
-	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, AsksCluster: why.asksCluster, CRDs: render.CRDHashes(loaded)}, nil
+	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, NamesVary: true, RenderEach: true, AsksCluster: why.asksCluster, CRDs: render.CRDHashes(loaded)}, nil
 }
 
 // Template renders a deployment for a version of Kubernetes, see render.Charts.Template.

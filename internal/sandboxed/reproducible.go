@@ -24,6 +24,9 @@ type reason struct {
 	cause string
 	// asksCluster says that nothing is missing but what the cluster can do.
 	asksCluster bool
+	// readsRevision says that templates read which revision they make, and readsCapabilities
+	// that they read capabilities that are not known.
+	readsRevision, readsCapabilities bool
 }
 
 // trace renders a deployment and notes what its templates reach.
@@ -49,36 +52,76 @@ func (r *Renderer) trace(d target.Deployment, p Environment) traced {
 	return result
 }
 
+// knowledge is what is known of another rendering of a deployment: the reason why it can
+// differ, and the objects that can, by their keys.
+type knowledge struct {
+	reason
+
+	varying map[string]bool
+	// namesVary says that there can be other objects.
+	namesVary bool
+}
+
+// knowledge finds out in what another rendering of a deployment can differ from the first one.
+func (r *Renderer) knowledge(d target.Deployment, first rendered) knowledge {
+	why := r.nonDeterminism(d, first)
+	if why.cause == "" {
+		return knowledge{}
+	}
+	if why.asksCluster || why.readsCapabilities {
+		return knowledge{reason: why, namesVary: true}
+	}
+	varying, ok := r.varying(d, first, why.readsRevision)
+	if !ok {
+		return knowledge{reason: why, namesVary: true}
+	}
+	return knowledge{reason: why, varying: varying}
+}
+
 // nonDeterminism looks for what can make another rendering of a deployment differ from the
 // first one.
 func (r *Renderer) nonDeterminism(d target.Deployment, first rendered) reason {
+	tracings, found := r.compareTracings(d, first)
+	for _, one := range tracings {
+		_, reads := one.first(func(what string) bool { return isHistory(fieldOf(what)) || isFirst(fieldOf(what)) })
+		found.readsRevision = found.readsRevision || reads
+		_, asks := one.first(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
+		found.readsCapabilities = found.readsCapabilities || asks && d.Capabilities == nil
+	}
+	return found
+}
+
+// compareTracings traces a deployment where it differs most from the first rendering.
+func (r *Renderer) compareTracings(d target.Deployment, first rendered) ([]traced, reason) {
 	// The addresses of what both work on differ as long as both are there, and show
 	// should a template print them.
 	defer runtime.KeepAlive(first.chart)
 	places := renderContexts(d)
 	later := r.trace(d, places[1])
+	tracings := []traced{later}
 	if found := later.reason(d); found.cause != "" {
-		return found
+		return tracings, found
 	}
 	asks, isAsked := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
 	switch {
 	case later.hasSameObjects(first) && !isAsked:
-		return reason{}
+		return tracings, reason{}
 	case isAsked && !later.hasSameObjects(first):
-		return reason{cause: asks.String()}
+		return tracings, reason{cause: asks.String()}
 	case !isAsked:
-		return reason{cause: "the result of its templates depends on the cluster or the revision"}
+		return tracings, reason{cause: "the result of its templates depends on the cluster or the revision"}
 	}
 	// Both values of IsInstall give the same objects. What
 	// else the other one makes templates read has to be seen, too.
 	sooner := r.trace(d, places[0])
+	tracings = append(tracings, sooner)
 	if found := sooner.reason(d); found.cause != "" {
-		return found
+		return tracings, found
 	}
 	if !sooner.hasSameObjects(first) {
-		return reason{cause: asks.String()}
+		return tracings, reason{cause: asks.String()}
 	}
-	return reason{}
+	return tracings, reason{}
 }
 
 // hasSameObjects says whether a tracing came to the same objects.

@@ -39,6 +39,11 @@ type tracer struct {
 	aside     bool // NOTES.txt is run, whose output is not applied.
 	mutated   bool // It has changed what other templates may read.
 	notes     []templatePosition
+
+	// seed replaces functions, and observer notes what templates do, both where renderings
+	// are compared.
+	seed     *seed
+	observer *observer
 }
 
 // readIndirectly is the place of templates that read capabilities by another way than their
@@ -70,38 +75,13 @@ const notesFile = "NOTES.txt"
 // trace renders a chart with the values that Helm made for it. Its error says that
 // templates failed; what they reached until then is noted all the same.
 func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, error) {
-	t := &tracer{files: map[string]string{}, texts: map[string]string{}, walked: map[*parse.Tree]bool{}, templates: template.New("gotpl").Option("missingkey=zero")}
-	var capabilities any = p.Capabilities
-	if p.anyVersion {
-		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(readIndirectly()) }}
-	}
-	contexts, err := contextsOf(c, values, capabilities)
+	t := &tracer{}
+	files, err := t.prepare(c, values, p)
 	if err != nil {
 		return t, err
 	}
-	includes := map[string]int{}
-	t.functions = t.noting(templateFunctions())
-	t.templates.Funcs(t.functions).Funcs(t.including(t.templates, includes))
-	names := slices.Collect(maps.Keys(contexts))
-	slices.SortFunc(names, func(a, b string) int {
-		// Deeper ones first, as Helm sorts them.
-		if deeper := strings.Count(b, "/") - strings.Count(a, "/"); deeper != 0 {
-			return deeper
-		}
-		return strings.Compare(b, a)
-	})
-	for _, name := range names {
-		t.texts[name] = contexts[name].text
-		if _, err := t.templates.New(name).Parse(contexts[name].text); err != nil {
-			return t, fmt.Errorf("reading %s: %w", name, err)
-		}
-	}
-	t.instrumentAll(t.templates)
-	for _, name := range names {
-		if strings.HasPrefix(path.Base(name), "_") {
-			continue
-		}
-		if err = t.run(name, contexts[name]); err != nil {
+	for _, file := range files {
+		if err = t.run(file); err != nil {
 			break
 		}
 	}
@@ -111,8 +91,50 @@ func trace(c *chart.Chart, values chartutil.Values, p Environment) (*tracer, err
 	return t, err
 }
 
+// prepare reads the templates of a chart. It returns the files to run, in the order of Helm.
+func (t *tracer) prepare(c *chart.Chart, values chartutil.Values, p Environment) ([]templateContext, error) {
+	t.files, t.texts, t.walked = map[string]string{}, map[string]string{}, map[*parse.Tree]bool{}
+	t.templates = template.New("gotpl").Option("missingkey=zero")
+	var capabilities any = p.Capabilities
+	if p.anyVersion {
+		capabilities = watchedCapabilities{of: p.Capabilities, note: func() { t.reach(readIndirectly()) }}
+	}
+	contexts, err := contextsOf(c, values, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	includes := map[string]int{}
+	t.functions = t.noting(templateFunctions())
+	if t.seed != nil {
+		t.seed.replace(t.functions)
+		maps.Copy(t.functions, t.observer.hooks())
+	}
+	t.templates.Funcs(t.functions).Funcs(t.including(t.templates, includes))
+	names := slices.Collect(maps.Keys(contexts))
+	slices.SortFunc(names, func(a, b string) int {
+		// Deeper ones first, as Helm sorts them.
+		if deeper := strings.Count(b, "/") - strings.Count(a, "/"); deeper != 0 {
+			return deeper
+		}
+		return strings.Compare(b, a)
+	})
+	var files []templateContext
+	for _, name := range names {
+		t.texts[name] = contexts[name].text
+		if _, err := t.templates.New(name).Parse(contexts[name].text); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		if !strings.HasPrefix(path.Base(name), "_") {
+			files = append(files, contexts[name])
+		}
+	}
+	t.instrumentAll(t.templates)
+	return files, nil
+}
+
 // run executes one file.
-func (t *tracer) run(name string, in templateContext) (err error) {
+func (t *tracer) run(in templateContext) (err error) {
+	name := in.name
 	defer func() {
 		if raised := recover(); raised != nil {
 			err = fmt.Errorf("rendering %s: %T", name, raised)
@@ -121,6 +143,9 @@ func (t *tracer) run(name string, in templateContext) (err error) {
 	t.aside = path.Base(name) == notesFile
 	in.values["Template"] = chartutil.Values{"Name": name, "BasePath": in.base}
 	var out strings.Builder
+	if t.observer != nil {
+		t.observer.outputs = []*strings.Builder{&out}
+	}
 	if err := t.templates.ExecuteTemplate(&out, name, in.values); err != nil {
 		return fmt.Errorf("rendering %s: %w", name, err)
 	}
@@ -188,9 +213,7 @@ func (t *tracer) including(in *template.Template, includes map[string]int) templ
 			}
 			includes[name]++
 			defer func() { includes[name]-- }()
-			var out strings.Builder
-			err := in.ExecuteTemplate(&out, name, data)
-			return out.String(), err
+			return t.text("include", name, func(out *strings.Builder) error { return in.ExecuteTemplate(out, name, data) })
 		},
 		"tpl": func(text string, data any) (string, error) {
 			inner, err := in.Clone()
@@ -203,15 +226,25 @@ func (t *tracer) including(in *template.Template, includes map[string]int) templ
 				return "", err
 			}
 			t.instrumentAll(inner)
-			var out strings.Builder
-			err = run.Execute(&out, data)
-			return withoutNoValue(out.String()), err
+			made, err := t.text("tpl", text, func(out *strings.Builder) error { return run.Execute(out, data) })
+			return withoutNoValue(made), err
 		},
 	}
 }
 
+// text is what a template writes.
+func (t *tracer) text(function, of string, run func(out *strings.Builder) error) (string, error) {
+	if t.observer != nil {
+		return t.observer.include(function, of, run)
+	}
+	var out strings.Builder
+	err := run(&out)
+	return out.String(), err
+}
+
 // templateContext is what a file is run with.
 type templateContext struct {
+	name   string
 	text   string
 	base   string
 	values chartutil.Values
@@ -243,7 +276,8 @@ func addContexts(to map[string]templateContext, c *chart.Chart, context map[stri
 			continue
 		}
 		folder := c.ChartFullPath()
-		to[path.Join(folder, file.Name)] = templateContext{text: string(file.Data), base: path.Join(folder, "templates"), values: context}
+		name := path.Join(folder, file.Name)
+		to[name] = templateContext{name: name, text: string(file.Data), base: path.Join(folder, "templates"), values: context}
 	}
 }
 

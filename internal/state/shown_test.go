@@ -137,12 +137,22 @@ func TestShownPlan(t *testing.T) {
 			},
 		},
 		"objects that can differ": {
-			wanted: []target.Deployment{waiting, deployed("b", "kept")}, charts: charts{"web": {Chart: "nginx", Version: "2", Irreproducible: "it is random"}}, wait: true,
+			wanted: []target.Deployment{waiting, deployed("b", "kept")}, charts: charts{"web": {Chart: "nginx", Version: "2", Irreproducible: "it is random", NamesVary: true}}, wait: true,
 			want: state.Shown{
 				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
 				Objects:     map[string]string{"a/web": "", "b/kept Pod/ns/k": "1"},
 				NotReady:    map[string]string{"b/kept": "NotReady: why"},
 				Clusters:    map[string]string{"a": "", "b": "as before"},
+			},
+		},
+		"one object that can differ": {
+			wanted: []target.Deployment{waiting, deployed("b", "kept")}, wait: true,
+			charts: charts{"web": {Chart: "nginx", Version: "2", Objects: rendering.Objects, Irreproducible: "it is random", Varying: map[string]bool{"Pod/ns/x": true}}},
+			want: state.Shown{
+				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
+				Objects:     map[string]string{"a/web Pod/ns/x": "", "b/kept Pod/ns/k": "1"},
+				NotReady:    map[string]string{"b/kept": "NotReady: why"},
+				Clusters:    map[string]string{"a": "1/1 deployment, 1/1 object", "b": "as before"},
 			},
 		},
 		"one that is held and not installed": {
