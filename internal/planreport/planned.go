@@ -59,7 +59,7 @@ func Planned(in Input) Target {
 	}
 	made.addDeployments(deployments)
 	made.Clusters = clustersOf(made.Deployments, in.Clusters, in.Groups)
-	made.edit(diff.PrintableLine, in.Shown)
+	made.edit(func(name string) string { return name }, in.Shown)
 	return made
 }
 

@@ -92,8 +92,10 @@ func mixed() planreport.Input {
 			key("eu-1", "logs"): record("logs", "v1-l", logs), key("eu-2", "logs"): record("logs", "v1-old", logs), key("lost", "logs"): record("logs", "v1-l", logs),
 		},
 		Clusters: []target.Cluster{
-			{Name: "eu-1", Labels: map[string]string{"env": "prod", "region": "eu"}}, {Name: "eu-2", Labels: map[string]string{"env": "prod", "token": "kiwi-7f3a91"}},
-			{Name: "us-1", Labels: map[string]string{"env": "test"}}, {Name: "unused"},
+			{Name: "eu-1", Labels: map[string]string{"env": "prod", "region": "eu"}},
+			{Name: "eu-2", Labels: map[string]string{"env": "prod", "note": "kiwi-7f3a91"}},
+			{Name: "us-1", Labels: map[string]string{"env": "test"}},
+			{Name: "unused"},
 		},
 		Groups: []target.Group{
 			{Name: "prod", Selector: fleetyaml.Selector{MatchLabels: map[string]string{"env": "prod"}}},

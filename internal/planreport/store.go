@@ -122,14 +122,14 @@ func replaceFile(path string, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(temporary.Name()) //nolint:gosec // The name is that of the file made above.
+			_ = os.Remove(temporary.Name())
 		}
 	}()
 	_, err = temporary.Write(content)
 	if err := errors.Join(err, temporary.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary.Name(), path) //nolint:gosec // The path is from the user's own environment.
+	return os.Rename(temporary.Name(), path)
 }
 
 // checkReplaceable reports what is no file: it would be replaced by one. A link is replaced, and

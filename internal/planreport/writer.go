@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 // Writer writes the entries of one provider process to files. It is safe for concurrent use, and a
@@ -83,9 +85,10 @@ func (w *Writer) Add(t Target, refreshed bool) error {
 	if w == nil || t.Operation == Update && !refreshed {
 		return nil
 	}
+	t.Run = w.run
+	t.edit(diff.PrintableLine, diff.Printable)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t.Run = w.run
 	w.plans = w.plans || refreshed
 	w.own[t.key()] = t
 	var errs []error
