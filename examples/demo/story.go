@@ -18,6 +18,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
+// reportDir is where the reports of plans are written.
+const reportDir = ".build/demo"
+
 // namespace is where the demo's bundles go.
 const namespace = "fleet-demo"
 
@@ -156,7 +159,7 @@ func (s *story) destroy(ctx context.Context) error {
 }
 
 func (s *story) planAndApply(ctx context.Context, file string, want []string) error {
-	if err := s.terraform.show(ctx, "plan", "-out="+file); err != nil {
+	if err := s.planWithReport(ctx, file); err != nil {
 		return err
 	}
 	got, err := s.terraform.changes(ctx, file)
@@ -167,6 +170,30 @@ func (s *story) planAndApply(ctx context.Context, file string, want []string) er
 		return fmt.Errorf("the plan changes the deployments %q, expected were %q", got, want)
 	}
 	return s.terraform.show(ctx, "apply", file)
+}
+
+// planWithReport plans and leaves a report of the plan, which stays after the demo.
+func (s *story) planWithReport(ctx context.Context, file string) error {
+	report, err := filepath.Abs(filepath.Join(reportDir, strings.TrimSuffix(file, ".tfplan")+".html"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(report), 0o750); err != nil {
+		return err
+	}
+	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	planning := *s.terraform
+	planning.env = append(slices.Clone(planning.env), "FLEET_REPORT="+report)
+	if err := planning.show(ctx, "plan", "-out="+file); err != nil {
+		return err
+	}
+	if _, err := os.Stat(report); err != nil {
+		return fmt.Errorf("looking for the report of the plan: %w", err)
+	}
+	fmt.Printf("\n    Open the report of this plan in a browser: %s\n", report)
+	return nil
 }
 
 func (s *story) expectEmptyPlan(ctx context.Context) error {
