@@ -49,7 +49,7 @@ func architecture() map[string]rule {
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
-		// Its file of a plan is written for people and policies.
+		// It gets warnings as plain values, so it needs no report.
 		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
 		"deploy":   {code: core, tests: realThings, testsUse: foreign, pure: true},

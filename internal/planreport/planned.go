@@ -243,7 +243,7 @@ func (t *Target) addDiffs(found deploy.DiffReport, deployments map[deploy.Key]*D
 		if d == nil {
 			continue
 		}
-		_, notes, text := of.Parts()
+		notes, text := of.Parts()
 		d.Notes = append(d.Notes, notes...)
 		if text == "" || d.Action == Add { // Those of a new release are its objects.
 			continue
