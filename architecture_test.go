@@ -49,14 +49,15 @@ func architecture() map[string]rule {
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
-		// It gets warnings as plain values, so it needs no report.
-		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
 		"deploy":   {code: core, tests: realThings, testsUse: foreign, pure: true},
 		"source":   {code: core, tests: realThings, testsUse: foreign, pure: true},
 		"protocol": {code: []string{"diff", "fetch"}, uses: []string{"Terraform"}},
 		// Any provider could use it, so it imports nothing of this one.
 		"framework": {uses: []string{"Terraform"}},
+
+		// It gets warnings as plain values, so it needs no report.
+		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 
 		"git":       {code: core, tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
 		"manifest":  {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
