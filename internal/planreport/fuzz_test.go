@@ -87,8 +87,8 @@ func FuzzExistingFile(f *testing.F) {
 	f.Add(string(good))
 	f.Add(`{"format":1,"targets":[{"name":"x","clusters":[{"name":"\u202e"}],"diffs":{"a":"</script>"}}]}`)
 	f.Add("{")
+	path := filepath.Join(f.TempDir(), "plan.json")
 	f.Fuzz(func(t *testing.T, content string) {
-		path := filepath.Join(t.TempDir(), "plan.json")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -113,6 +113,31 @@ func TestAccPlanReport(t *testing.T) {
 	expect("a destroy", "all: destroy", "a/hidden remove", "  hidden removed", "  hidden removed", "a/logs remove", "  logs removed")
 }
 
+// Nothing is known of a create on clusters with unknown labels. The apply, which knows them, completes
+// the entry. With -refresh=false a target that exists is left out.
+func TestAccPlanReportOfUnknown(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	file := filepath.Join(w.dir, "plan.json")
+	w.env = append(w.env, "FLEET_REPORT="+file)
+	w.configure(t, s.provider("", `on = terraform_data.on.id == "" ? "no" : "yes"`), `resource "terraform_data" "on" {}`, s.bundle("one", "x"),
+		target("", "fleet_bundle.one.bundles"))
+	w.run(t, "plan", "-input=false")
+	read, got := readPlanReport(t, file)
+	if diff := cmp.Diff([]string{"all: create"}, got); diff != "" || read.Targets[0].Unknown != "labels or other facts of cluster a" {
+		t.Errorf("a plan (-want +got):\n%s%+v", diff, read)
+	}
+	w.apply(t)
+	read, got = readPlanReport(t, file)
+	if diff := cmp.Diff([]string{"all: create", "a/one add", "  one added"}, got); diff != "" || read.Targets[0].Unknown != "" {
+		t.Errorf("an apply (-want +got):\n%s%+v", diff, read)
+	}
+	w.run(t, "plan", "-input=false", "-refresh=false")
+	if _, got := readPlanReport(t, file); got[0] != "all: create" {
+		t.Errorf("a plan without a refresh is reported: %q", got)
+	}
+}
+
 // A file that cannot be written is a warning, and changes nothing else.
 func TestAccPlanReportCannotBeWritten(t *testing.T) {
 	t.Parallel()
