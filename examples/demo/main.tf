@@ -48,4 +48,4 @@ resource "fleet_cluster_target" "all" {
   }]
 }
 
-output "deployments" { value = { for key, d in fleet_cluster_target.all.deployments : key => d.state } }
+output "clusters" { value = fleet_cluster_target.all.clusters }

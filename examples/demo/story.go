@@ -113,7 +113,7 @@ func (s *story) pushCommit(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("    commit %s\n", commit)
-	err = s.planAndApply(ctx, "commit.tfplan", []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
+	err = s.planAndApply(ctx, "commit.tfplan", 45, []string{"~ dev/apps-apps-settings", "~ edge/apps-apps-settings", "~ main/apps-apps-settings"})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s *story) moveClusterOut(ctx context.Context) error {
 	if err := s.terraform.vars(map[string]any{"edge_env": "retired"}); err != nil {
 		return err
 	}
-	err := s.planAndApply(ctx, "label.tfplan", []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
+	err := s.planAndApply(ctx, "label.tfplan", 30, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,15 @@ func (s *story) destroy(ctx context.Context) error {
 	return nil
 }
 
-func (s *story) planAndApply(ctx context.Context, file string, want []string) error {
-	if err := s.planWithReport(ctx, file); err != nil {
+// planAndApply applies a plan that changes the wanted deployments, and is short enough to read.
+func (s *story) planAndApply(ctx context.Context, file string, maxLines int, want []string) error {
+	lines, err := s.planWithReport(ctx, file)
+	if err != nil {
 		return err
+	}
+	say("The plan has %d lines.", lines)
+	if lines > maxLines {
+		return fmt.Errorf("the plan has %d lines, expected were %d at most", lines, maxLines)
 	}
 	got, err := s.terraform.changes(ctx, file)
 	if err != nil {
@@ -173,27 +179,27 @@ func (s *story) planAndApply(ctx context.Context, file string, want []string) er
 }
 
 // planWithReport plans and leaves a report of the plan, which stays after the demo.
-func (s *story) planWithReport(ctx context.Context, file string) error {
+func (s *story) planWithReport(ctx context.Context, file string) (lines int, err error) {
 	report, err := filepath.Abs(filepath.Join(reportDir, strings.TrimSuffix(file, ".tfplan")+".html"))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.MkdirAll(filepath.Dir(report), 0o750); err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+		return 0, err
 	}
 	planning := *s.terraform
 	planning.env = append(slices.Clone(planning.env), "FLEET_REPORT="+report)
-	if err := planning.show(ctx, "plan", "-out="+file); err != nil {
-		return err
+	if lines, err = planning.plan(ctx, file); err != nil {
+		return 0, err
 	}
 	if _, err := os.Stat(report); err != nil {
-		return fmt.Errorf("looking for the report of the plan: %w", err)
+		return 0, fmt.Errorf("looking for the report of the plan: %w", err)
 	}
 	fmt.Printf("\n    Open the report of this plan in a browser: %s\n", report)
-	return nil
+	return lines, nil
 }
 
 func (s *story) expectEmptyPlan(ctx context.Context) error {

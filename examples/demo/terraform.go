@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,10 +76,25 @@ func (t *terraform) vars(values map[string]any) error {
 
 // show runs a command whose output the reader sees.
 func (t *terraform) show(ctx context.Context, args ...string) error {
+	return t.showTo(ctx, os.Stdout, args...)
+}
+
+// plan saves a plan, which the reader sees, and counts its lines.
+func (t *terraform) plan(ctx context.Context, file string) (lines int, err error) {
+	var output bytes.Buffer
+	if err := t.showTo(ctx, io.MultiWriter(os.Stdout, &output), "plan", "-no-color", "-out="+file); err != nil {
+		return 0, err
+	}
+	_, text, _ := strings.Cut(output.String(), "Terraform will perform the following actions:\n")
+	text, _, _ = strings.Cut(text, "Saved the plan to:")
+	return strings.Count(strings.Trim(text, "\n─ "), "\n") + 1, nil
+}
+
+func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string) error {
 	fmt.Printf("\n$ terraform %s\n", strings.Join(args, " "))
 	command := exec.CommandContext(ctx, t.cli, args...)
 	command.Dir, command.Env = t.dir, t.env
-	command.Stdout, command.Stderr = indented{os.Stdout}, indented{os.Stderr}
+	command.Stdout, command.Stderr = indented{stdout}, indented{os.Stderr}
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("terraform %s: %w", args[0], err)
 	}
@@ -104,9 +121,7 @@ func (t *terraform) changes(ctx context.Context, file string) ([]string, error) 
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
 	type deployments struct {
-		Deployments map[string]struct {
-			Digest string `json:"digest"`
-		} `json:"deployments"`
+		Deployments map[string]string `json:"deployments"`
 	}
 	var plan struct {
 		ResourceChanges []struct {
@@ -145,7 +160,7 @@ func (t *terraform) changes(ctx context.Context, file string) ([]string, error) 
 }
 
 // indented moves lines to the right, so that they can be told from the story.
-type indented struct{ to *os.File }
+type indented struct{ to io.Writer }
 
 func (w indented) Write(text []byte) (int, error) {
 	lines := strings.SplitAfter(string(text), "\n")
@@ -153,7 +168,7 @@ func (w indented) Write(text []byte) (int, error) {
 		if line == "" {
 			continue
 		}
-		if _, err := w.to.WriteString("    " + line); err != nil {
+		if _, err := io.WriteString(w.to, "    "+line); err != nil {
 			return 0, err
 		}
 	}

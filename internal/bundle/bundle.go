@@ -31,6 +31,9 @@ type Bundle struct {
 	// DefinitionFile is where the definition was read, "" if it was given.
 	DefinitionFile string
 
+	// HCL is what of it stands in a Terraform configuration. No digest covers it.
+	HCL HCL `json:"-"`
+
 	// Secrets are what was decrypted of it, nil if nothing was. They are written nowhere.
 	Secrets *Secrets `json:"-"`
 }

@@ -39,6 +39,9 @@ type Request struct {
 	// Planned are the objects that were promised for deployments in Write, where any
 	// were: what is there already and has others is written again.
 	Planned map[Key]map[string]string
+	// Ready are deployments in Write that the plan shows as ready after the apply. One that is
+	// not is a failure.
+	Ready map[Key]bool
 	// Wants are the objects of deployments in Write, as far as they are known before. They
 	// tell which objects move from one bundle to another, see Change.
 	Wants map[Key]map[string]string

@@ -172,7 +172,7 @@ func TestApplyHandsSettingsToEachWrite(t *testing.T) {
 	expectNoFailures(t, clusters.engine().Apply(t.Context(), asked).Failures)
 	own := func(bundle, digest string) release.Mark {
 		made := mark(bundle, digest, 0)
-		made.UninstallPolicy.OwnValues = true
+		made.UninstallPolicy.OwnValues, made.Text = true, release.TextPublic
 		return made
 	}
 	want := map[string]release.Write{

@@ -117,8 +117,11 @@ type Record struct {
 	Digest  string
 	State   status.State
 	Message string
-	// Objects maps the key of each rendered object to a short hash.
-	Objects map[string]string
+	// Objects maps the key of each rendered object to a short hash. NamesVary reports that
+	// another apply could make objects of other names, so that the state shows only how many
+	// there are.
+	Objects   map[string]string
+	NamesVary bool
 	// Counts are the objects on the cluster.
 	Counts status.Counts
 	// Rules and Stored are what its objects are judged by; see release.Inspection.
@@ -153,7 +156,7 @@ func (r Record) current() release.Known {
 // Equal says whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
-		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) &&
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary &&
 		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
 		r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }

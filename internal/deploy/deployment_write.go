@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -85,7 +86,7 @@ func (w *deploymentWrite) pin(ctx context.Context) error {
 // options say how the revision is written.
 func (w *deploymentWrite) options(known *release.Known, turn release.Token) release.Write {
 	mark := w.run.known().markOf(w.d.Bundle.Name, w.d.Digest, known)
-	mark.UninstallPolicy = release.UninstallPolicyOf(w.d)
+	mark.UninstallPolicy, mark.Text = release.UninstallPolicyOf(w.d), release.TextOriginOf(w.d)
 	options := w.run.request.Settings.write(w.d, mark)
 	options.Known = known
 	for _, former := range w.prior.all() {
@@ -124,10 +125,15 @@ func (w *deploymentWrite) write(ctx context.Context, action release.Action, obse
 func (w *deploymentWrite) finish(ctx context.Context, action release.Action, written release.Written, turn release.Token) *Record {
 	w.run.taken.by(w.key.Bundle)
 	record := recordOfWrite(w.d, written, w.run.snapshot.snapshot.UID)
+	isPlanned := w.run.request.Ready[w.key]
 	if !action.Writes() {
-		record.Stored = w.prior.Stored
+		isPlanned = isPlanned || w.stays()
+		if err := w.adopt(ctx, &record, written, turn); err != nil {
+			w.run.results.addFailed(w.key, action.Doing(), err, &record)
+			return nil
+		}
 	}
-	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, stores: action.Writes()})
+	w.run.results.addWritten(w.key, pendingInspection{observed: written.Observed, stores: action.Writes(), isPlanned: isPlanned})
 	if err := w.removeFormer(ctx, &record, written, turn); err != nil {
 		record.State = status.ErrApplied
 		w.run.results.addFailed(w.key, "removing the former release", err, &record)
@@ -135,6 +141,35 @@ func (w *deploymentWrite) finish(ctx context.Context, action release.Action, wri
 	}
 	w.run.results.addSucceeded(w.key, record)
 	return &record
+}
+
+// stays reports whether the plan showed that nothing of the deployment is written.
+func (w *deploymentWrite) stays() bool { return !factsOf(w.d, w.run.request.Prior).NeedsWrite() }
+
+// adopt completes the record of a release of which no revision was written. The state that the
+// plan copied stays. If the plan shows a release as ready that was not known to be, as one that
+// a killed apply left, adopt waits for its objects, as a write would.
+func (w *deploymentWrite) adopt(ctx context.Context, record *Record, written release.Written, turn release.Token) error {
+	record.Stored = w.prior.Stored
+	ready := w.run.request.Ready[w.key]
+	if w.stays() && (!ready || w.prior.State == status.Ready) {
+		record.State, record.Message, record.Counts, record.NamesVary = w.prior.State, w.prior.Message, w.prior.Counts, w.prior.NamesVary
+		return nil
+	}
+	if !ready {
+		return nil
+	}
+	turn.Pause()
+	observation := status.Observation{Release: &written.Observed, Ownership: release.Self}
+	state, message, err := stateWhenReady(ctx, w.run.snapshot.cluster, observation, record.Rules, w.run.request.Settings.timeout(w.d))
+	if err != nil {
+		return fmt.Errorf("waiting for the objects of release %s in namespace %s: %w", record.Release, record.Namespace, err)
+	}
+	if state == status.Ready {
+		return nil
+	}
+	record.State, record.Message = state, message
+	return fmt.Errorf("release %s in namespace %s is %s: %s", record.Release, record.Namespace, state, message)
 }
 
 // contentOf is the content that state knows of a release with a digest, "" if it knows none.

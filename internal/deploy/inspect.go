@@ -60,13 +60,16 @@ type pendingInspection struct {
 	// stores says that this write made the objects what they are, so that what still
 	// differs is what the cluster makes of them.
 	stores bool
+	// isPlanned says that the plan showed the state of the deployment, which another look does
+	// not change: the wait of the write has seen it.
+	isPlanned bool
 }
 
 // afterWriting is how long that look may take: the deployments are there anyway.
 const afterWriting = 30 * time.Second
 
-// inspect looks at the objects of what was written, so that states and counts are true
-// when the apply returns. What cannot be looked at stays as the write left it.
+// inspect looks at the objects of what was written: what the cluster has made of them is stored,
+// and the state of what nobody waited for. What cannot be looked at stays as the write left it.
 func (r *clusterRun) inspect(ctx context.Context) {
 	if r.request.Settings.Drift != DriftLive || ctx.Err() != nil {
 		return
@@ -77,7 +80,7 @@ func (r *clusterRun) inspect(ctx context.Context) {
 	written := r.results.pendingInspections(r.name)
 	for key, seen := range written {
 		record, known := r.results.record(key)
-		if !known {
+		if !known || seen.isPlanned && !seen.stores {
 			continue
 		}
 		inspection := release.Inspection{Observed: seen.observed, Rules: record.Rules}
@@ -95,6 +98,10 @@ func (r *clusterRun) inspect(ctx context.Context) {
 			record.Stored = finding.Differences()
 			finding.Ready += len(finding.Modified)
 			finding.Modified = nil
+		}
+		if written[key].isPlanned {
+			r.results.addSucceeded(key, record)
+			continue
 		}
 		observation := record.observation(written[key].observed, release.Self)
 		observation.Objects = &finding

@@ -25,8 +25,6 @@ type Charts interface {
 type Reach interface {
 	// Has reports whether a cluster is in the configuration, or state knows how to reach it.
 	Has(cluster string) bool
-	// ConnectionUnknown reports whether a connection is not known before an apply.
-	ConnectionUnknown(cluster string) bool
 	// Check reads a connection. One that is not known yet is no error.
 	Check(cluster string) error
 }
@@ -42,8 +40,10 @@ type Facts struct {
 	Relabel bool
 	// HoldBroken holds deployments that cannot be rendered. Without it they are failures.
 	HoldBroken bool
-	// Documents says that the rendered objects are to be kept, and not only their hashes.
-	Documents bool
+	// Diff says which rendered objects are to be kept, and not only their hashes.
+	Diff DiffMode
+	// Wait reports that the apply waits until the objects of each deployment are ready.
+	Wait bool
 	// Start is called as soon as something is to be rendered, so that what renders is ready
 	// when connections are read.
 	Start func()
@@ -79,6 +79,8 @@ type Plan struct {
 	Failures []Failure
 	// Moves are the objects that move from one bundle to another, by cluster.
 	Moves map[string]release.Moves
+
+	waits bool
 }
 
 // NewPlan decides what an apply does to bring clusters from prior to what is desired.
@@ -89,7 +91,7 @@ func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts F
 			change = Compare(desired.withBroken(broken), prior, facts.Relabel)
 		}
 	}
-	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}}
+	plan := Plan{Change: change, Counts: change.Counts(), Renderings: map[Key]release.Rendering{}, Objects: map[Key]map[string]string{}, waits: facts.Wait}
 	plan.Change, plan.Unreachable = change.WithoutUnreachable(facts.Reach)
 	plan.Exceeded = facts.Limit.Check(plan.Counts.Removed, len(prior), len(plan.Write)+len(plan.Unchanged))
 	if len(plan.Write) > 0 && facts.Start != nil {
@@ -276,14 +278,22 @@ func (c Change) WithoutUnreachable(reach Reach) (reachableOnly Change, clusters 
 
 // UnexpectedlyHeld are the deployments among those held that a plan showed as to be written:
 // it was made without knowing what is there, as that of a replacement is. An error is the only
-// way to say that something else is true than was planned. shown are the digests that the plan
-// shows.
-func (c Change) UnexpectedlyHeld(shown map[Key]string) []Failure {
+// way to say that something else is true than was planned. showsOther reports whether the plan
+// shows a deployment with another digest.
+func (c Change) UnexpectedlyHeld(showsOther func(key Key, digest string) bool) []Failure {
 	return slices.DeleteFunc(slices.Clone(c.Held), func(f Failure) bool {
 		key := Key{Cluster: f.Cluster, Bundle: f.Bundle}
-		digest, ok := shown[key]
-		return !ok || digest == c.prior[key].Digest
+		return !showsOther(key, c.prior[key].Digest)
 	})
+}
+
+// HeldKeys returns the deployments that are held.
+func (c Change) HeldKeys() map[Key]bool {
+	held := make(map[Key]bool, len(c.Held))
+	for _, f := range c.Held {
+		held[Key{Cluster: f.Cluster, Bundle: f.Bundle}] = true
+	}
+	return held
 }
 
 // Shown is what a plan showed, and what an apply has to keep to.
@@ -293,7 +303,7 @@ type Shown struct {
 	// HoldsBroken says that a deployment which Writes does not report is held: the plan
 	// found that it cannot be rendered.
 	HoldsBroken bool
-	Writes      func(key string) bool
+	Writes      func(Key) bool
 	// KnowsObjects says that the plan showed objects, and Objects are those it knew.
 	KnowsObjects bool
 	Objects      map[Key]map[string]string
@@ -305,7 +315,7 @@ func Replan(desired Desired, prior map[Key]Record, shown Shown, charts Charts) C
 	if shown.HoldsBroken {
 		broken := map[Key]error{}
 		for _, d := range change.Write {
-			if !shown.Writes(d.Key()) {
+			if !shown.Writes(KeyOf(d)) {
 				broken[KeyOf(d)] = &rollout.HeldError{Reason: "it cannot be rendered"}
 			}
 		}

@@ -20,7 +20,7 @@ func (p *Plan) render(ctx context.Context, facts Facts) {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue
 		}
-		p.Renderings[key] = kept(rendering, facts.Documents, same)
+		p.Renderings[key] = kept(rendering, facts.Diff.compares(p.prior, key), same)
 		objects := p.objectsOf(d, rendering, facts)
 		switch {
 		case objects != nil:
@@ -55,8 +55,6 @@ func (p *Plan) objectsOf(d target.Deployment, rendering release.Rendering, facts
 	record := p.prior[KeyOf(d)]
 	stays := !factsOf(d, p.prior).NeedsWrite()
 	switch {
-	case facts.Reach.ConnectionUnknown(d.Cluster):
-		return nil
 	case stays && len(record.Objects) > 0:
 		return record.Objects
 	case stays && asksCluster(facts.Charts, d), rendering.Irreproducible != "":

@@ -85,7 +85,10 @@ func TestUnexpectedlyHeld(t *testing.T) {
 		desired.Deployments = append(desired.Deployments, d)
 	}
 	var got []string
-	for _, failure := range deploy.Compare(desired, prior, false).UnexpectedlyHeld(shown) {
+	for _, failure := range deploy.Compare(desired, prior, false).UnexpectedlyHeld(func(key deploy.Key, digest string) bool {
+		is, ok := shown[key]
+		return ok && is != digest
+	}) {
 		got = append(got, failure.Bundle)
 	}
 	slices.Sort(got)
@@ -109,12 +112,10 @@ func (c charts) Render(_ context.Context, d target.Deployment) (release.Renderin
 func (c charts) AsksCluster(d target.Deployment) (bool, error) { return c.asks[d.Bundle.Name], nil }
 func (c charts) BringsKinds(d target.Deployment) (bool, error) { return c.brings[d.Bundle.Name], nil }
 
-// reach knows every cluster but those in gone; the connections of unknown are not known yet,
-// and those of broken have an error.
-type reach struct{ gone, unknown, broken string }
+// reach knows every cluster but those in gone; the connections of broken have an error.
+type reach struct{ gone, broken string }
 
-func (r reach) Has(cluster string) bool               { return cluster != r.gone }
-func (r reach) ConnectionUnknown(cluster string) bool { return cluster == r.unknown }
+func (r reach) Has(cluster string) bool { return cluster != r.gone }
 func (r reach) Check(cluster string) error {
 	if cluster == r.broken {
 		return errors.New("no such context")
@@ -159,7 +160,7 @@ func TestNewPlan(t *testing.T) {
 			},
 		},
 		"documents are kept": {
-			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": rendering}}, facts: deploy.Facts{Documents: true},
+			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": rendering}}, facts: deploy.Facts{Diff: deploy.DiffRendered},
 			check: func(t *testing.T, plan deploy.Plan) {
 				t.Helper()
 				if len(plan.Renderings[key("a", "one")].Documents) != 1 {
@@ -172,15 +173,6 @@ func TestNewPlan(t *testing.T) {
 			check: func(t *testing.T, plan deploy.Plan) {
 				t.Helper()
 				if len(plan.Objects) != 0 || plan.Unknown.String() != "a/one, b/one:it uses randAlpha" {
-					t.Errorf("objects %v, unknown %s", plan.Objects, plan.Unknown.String())
-				}
-			},
-		},
-		"a connection that is not known yet": {
-			wanted: []target.Deployment{as("a", "one")}, charts: charts{renderings: map[string]release.Rendering{"one": rendering}}, reach: reach{unknown: "a"},
-			check: func(t *testing.T, plan deploy.Plan) {
-				t.Helper()
-				if len(plan.Objects) != 0 || !plan.Unknown.IsEmpty() {
 					t.Errorf("objects %v, unknown %s", plan.Objects, plan.Unknown.String())
 				}
 			},

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -42,6 +43,15 @@ type ObjectReader interface {
 	Definitions(ctx context.Context, d target.Deployment, rendering release.Rendering) ([]release.Definition, error)
 }
 
+// UpgradeCharts renders deployments as upgrades of the releases that they have.
+type UpgradeCharts interface {
+	// LooksUp reports whether a chart could look up objects of its cluster.
+	LooksUp(d target.Deployment) (bool, error)
+	// Upgrade renders a deployment as a revision of its release. What templates look up is
+	// found among the objects of the release only.
+	Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (release.Rendering, error)
+}
+
 // Preview reports what a plan meets on clusters. Nothing of a plan depends on it, and none of
 // its methods fails: what cannot be read is left out, or reported as not compared.
 type Preview struct {
@@ -50,6 +60,7 @@ type Preview struct {
 	// Connectable reports whether a cluster can be expected to answer.
 	Connectable func(cluster string) bool
 	Engine      *Engine
+	Charts      UpgradeCharts
 	// Snapshots are shared by all plans of a process.
 	Snapshots   *SnapshotCache
 	Parallelism int

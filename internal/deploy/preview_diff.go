@@ -3,7 +3,9 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -14,22 +16,50 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
+// DiffMode says what a plan shows of changes in rendered objects.
+type DiffMode string
+
+// The modes.
+const (
+	// DiffSummary shows nothing.
+	DiffSummary DiffMode = "summary"
+	// DiffAuto shows what changes inside of objects, without texts that came from a Terraform
+	// configuration.
+	DiffAuto DiffMode = "auto"
+	// DiffRendered shows everything but Secrets.
+	DiffRendered DiffMode = "rendered"
+)
+
+// compares reports whether a deployment is compared. A first install has nothing to compare
+// with, and the objects of a plan show what is added and removed.
+func (m DiffMode) compares(prior map[Key]Record, key Key) bool {
+	_, had := prior[key]
+	return m == DiffRendered || m == DiffAuto && had
+}
+
 // DiffReport is what a plan changes of rendered objects.
 type DiffReport struct {
+	Mode  DiffMode
 	Diffs []diff.DeploymentDiff
-	// NotCompared are the reasons why deployments cannot be compared, with their keys.
+	// NotCompared are the reasons why deployments cannot be compared, with their keys. In
+	// DiffAuto these are clusters, and only failed requests are reasons.
 	NotCompared status.Grouped
 }
 
 // diffPreview collects a DiffReport.
 type diffPreview struct {
 	*Preview
-	identity TargetIdentity
-	prior    map[Key]Record
-	take     bool
+	PreviewRequest
+	prior map[Key]Record
+	// listed are the deployments whose objects the plan shows.
+	listed map[Key]map[string]string
 
 	mu     sync.Mutex
 	report DiffReport
+	// expected says that a release could not be read on a cluster that responds.
+	expected bool
+	// compared are the changes of objects by what was compared.
+	compared map[[sha256.Size]byte][]diff.ObjectChange
 }
 
 // comparedChange is one deployment that changes; wanted is nil for one that is removed.
@@ -39,29 +69,43 @@ type comparedChange struct {
 	rendering release.Rendering
 	// moves say which of its objects move from one bundle to another.
 	moves []string
+	// looksUp says that the rendering has looked up objects of the release.
+	looksUp bool
 }
 
 // Diff compares what changes with what is deployed, by the release records of the clusters.
-// take says that take_ownership is set. Each cluster that something changes on is asked once
-// for the list of its releases, and for those records.
-func (p *Preview) Diff(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) DiffReport {
+// Each cluster that something to be compared changes on is asked once for the list of its
+// releases, and for those records.
+func (p *Preview) Diff(ctx context.Context, of PreviewRequest, plan *Plan) DiffReport {
 	byCluster := map[string][]comparedChange{}
 	for i, d := range plan.Write {
 		key := KeyOf(d)
+		if !of.Diff.compares(plan.prior, key) {
+			continue
+		}
 		byCluster[d.Cluster] = append(byCluster[d.Cluster], comparedChange{
 			key: key, wanted: &plan.Write[i], rendering: plan.Renderings[key], moves: moveNotes(key, plan.Moves),
 		})
 	}
 	for _, key := range plan.Remove {
-		byCluster[key.Cluster] = append(byCluster[key.Cluster], comparedChange{key: key, moves: moveNotes(key, plan.Moves)})
+		if of.Diff == DiffRendered {
+			byCluster[key.Cluster] = append(byCluster[key.Cluster], comparedChange{key: key, moves: moveNotes(key, plan.Moves)})
+		}
 	}
-	c := &diffPreview{Preview: p, identity: identity, prior: plan.prior, take: take}
+	c := &diffPreview{Preview: p, PreviewRequest: of, prior: plan.prior, compared: map[[sha256.Size]byte][]diff.ObjectChange{}}
+	c.report.Mode = of.Diff
+	if of.ListsObjects {
+		c.listed = plan.Objects
+	}
 	forEachCluster(p, byCluster, func(cluster string, changes []comparedChange) { c.onCluster(ctx, cluster, changes) },
 		func(_ string, changes []comparedChange, err error) {
 			for _, change := range changes {
-				c.notCompared(change, status.ShortCause(err))
+				c.notRead(change, err)
 			}
 		})
+	if of.Diff == DiffAuto && len(c.report.Diffs) == 0 && !c.expected {
+		c.report.NotCompared = status.Grouped{} // The refresh has reported these clusters.
+	}
 	return c.report
 }
 
@@ -91,7 +135,7 @@ func (c *diffPreview) onCluster(ctx context.Context, name string, changes []comp
 			c.withoutRelease(change)
 			continue
 		}
-		c.compare(change, *observed, read[release.Key(observed.Namespace, observed.Release)])
+		c.compare(ctx, change, *observed, read[release.Key(observed.Namespace, observed.Release)])
 	}
 }
 
@@ -138,12 +182,13 @@ func (c *diffPreview) deployed(snapshot release.Snapshot, change comparedChange)
 // withoutRelease is for what is not on its cluster.
 func (c *diffPreview) withoutRelease(change comparedChange) {
 	switch {
+	case c.PreviewRequest.Diff == DiffAuto: // All of its objects are added.
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Kind: diff.Removed, Notes: []string{"it no longer exists on the cluster"}}, nil, nil)
+		c.add(change, diff.Preview{Kind: diff.Removed, Notes: []string{"it no longer exists on the cluster"}}, sides{})
 	case change.isNotRendered():
 		c.notCompared(change, change.rendering.Irreproducible)
 	default:
-		c.add(change, diff.Preview{Kind: diff.Added, Notes: change.notes()}, nil, change.rendering.Documents)
+		c.add(change, diff.Preview{Kind: diff.Added, Notes: change.notes()}, sides{after: change.rendering.Documents})
 	}
 }
 
@@ -151,14 +196,15 @@ func (c *diffPreview) withoutRelease(change comparedChange) {
 // enough to name what is removed and what is added.
 func (c *diffPreview) withoutCluster(change comparedChange, err error) {
 	prior, had := c.prior[change.key]
-	cause := status.ShortCause(err)
 	switch {
+	case c.PreviewRequest.Diff == DiffAuto:
+		c.notRead(change, err)
 	case change.wanted != nil && !had && !change.isNotRendered():
 		c.withoutRelease(change)
 	case change.wanted == nil && len(prior.Objects) > 0:
-		c.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + cause}}, removedObjects(prior.Objects))
+		c.addObjectChanges(change, diff.Preview{Kind: diff.Removed, Notes: []string{"as recorded in the state: " + status.ShortCause(err)}}, removedObjects(prior.Objects))
 	default:
-		c.notCompared(change, cause)
+		c.notRead(change, err)
 	}
 }
 
@@ -171,31 +217,87 @@ func removedObjects(objects map[string]string) []diff.ObjectChange {
 }
 
 // compare sets what is wanted against what a record has.
-func (c *diffPreview) compare(change comparedChange, observed release.Observed, read release.Deployed) {
+func (c *diffPreview) compare(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
 	switch {
 	case read.Err != nil:
-		c.notCompared(change, status.ShortCause(read.Err))
+		c.expect()
+		c.notRead(change, read.Err)
 	case change.wanted == nil:
-		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, observed)}, read.Documents, nil)
-	case change.isNotRendered():
-		c.notCompared(change, change.rendering.Irreproducible)
+		c.add(change, diff.Preview{Kind: diff.Removed, Notes: c.removalNotes(change, observed)}, sides{before: read.Documents})
 	case c.isRefused(change, observed):
 		c.notCompared(change, "the release has another owner")
 	default:
-		preview := diff.Preview{Kind: diff.Modified, Notes: change.notes()}
-		addLimitations(&preview, *change.wanted, observed, c.identity.ownership(observed, c.prior[change.key].Known))
-		c.add(change, preview, read.Documents, change.rendering.Documents)
+		c.compareContents(ctx, change, observed, read)
 	}
+}
+
+// compareContents compares the objects of a release that its target may write.
+func (c *diffPreview) compareContents(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) {
+	preview := diff.Preview{Kind: diff.Modified}
+	addLimitations(&preview, *change.wanted, observed, c.Identity.ownership(observed, c.prior[change.key].Known))
+	if !preview.Listed {
+		change.rendering, change.looksUp = c.withLookups(ctx, change, observed, read)
+	}
+	if change.isNotRendered() {
+		c.notCompared(change, change.rendering.Irreproducible)
+		return
+	}
+	preview.Notes = append(change.notes(), preview.Notes...)
+	c.add(change, preview, sides{before: read.Documents, after: change.rendering.Documents, texts: textsOf(*change.wanted, observed, read)})
+}
+
+// withLookups is the rendering of a change where templates find the objects of the release. A
+// chart that looks for the password that it has made would make another one without it. Where
+// that fails, or still differs from one time to the next, the rendering stays as it is planned
+// to be.
+func (c *diffPreview) withLookups(ctx context.Context, change comparedChange, observed release.Observed, read release.Deployed) (rendering release.Rendering, ok bool) {
+	planned := change.rendering
+	if planned.Irreproducible == "" || planned.AsksCluster || change.wanted.LacksContent() {
+		return planned, false
+	}
+	if looksUp, err := c.Charts.LooksUp(*change.wanted); err != nil || !looksUp {
+		return planned, false
+	}
+	rendering, err := c.Charts.Upgrade(ctx, *change.wanted, observed.Revision+1, read.Documents)
+	if err != nil {
+		return planned, false
+	}
+	if rendering.Irreproducible != "" {
+		rendering.Irreproducible = planned.Irreproducible
+	}
+	return rendering, rendering.Irreproducible == ""
+}
+
+// sides are the objects of a deployment before and after a change.
+type sides struct {
+	before, after []diff.Document
+	texts         diff.HCLSides
+}
+
+// textsOf are the texts of a change that came from a Terraform configuration. Those of the
+// former revision are not known from state, which an apply that failed has changed.
+func textsOf(wanted target.Deployment, observed release.Observed, read release.Deployed) diff.HCLSides {
+	found := diff.HCLSides{Before: diff.HCLText{All: true}, After: wanted.HCLText()}
+	if !observed.Current() {
+		return found
+	}
+	switch observed.Mark.Text {
+	case release.TextPublic:
+		found.Before = diff.HCLText{}
+	case release.TextOfValues:
+		found.Before = diff.HCLText{Texts: wanted.OtherTexts(read.Values)}
+	}
+	return found
 }
 
 // removalNotes say what becomes of a release beside its removal.
 func (c *diffPreview) removalNotes(change comparedChange, observed release.Observed) []string {
 	known := c.prior[change.key].Known
-	own := c.identity.Mark(change.key.Bundle, known.Digest, known)
-	if _, err := release.DecideRemoval(own, &observed, c.take); err != nil {
+	own := c.Identity.Mark(change.key.Bundle, known.Digest, known)
+	if _, err := release.DecideRemoval(own, &observed, c.TakesOwnership); err != nil {
 		return []string{"it is not removed: " + err.Error()}
 	}
-	if c.identity.ownership(observed, known) != release.Self {
+	if c.Identity.ownership(observed, known) != release.Self {
 		return []string{"it is not removed: " + cmp.Or(observed.Mark.OwnerText(), "another owner") + " has taken it over"}
 	}
 	if known.UninstallPolicy.KeepResources {
@@ -206,8 +308,8 @@ func (c *diffPreview) removalNotes(change comparedChange, observed release.Obser
 
 // isRefused reports whether an apply will not touch a release.
 func (c *diffPreview) isRefused(change comparedChange, observed release.Observed) bool {
-	own := c.ownMark(c.identity, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
-	_, err := release.Decide(factsOf(*change.wanted, c.prior), own, &observed, c.take)
+	own := c.ownMark(c.Identity, change.key, change.wanted.Digest, c.prior[change.key].Known, &observed)
+	_, err := release.Decide(factsOf(*change.wanted, c.prior), own, &observed, c.TakesOwnership)
 	return err != nil
 }
 
@@ -237,6 +339,9 @@ func addLimitations(preview *diff.Preview, wanted target.Deployment, observed re
 
 // notes say how far a rendering can be relied on.
 func (c comparedChange) notes() []string {
+	if c.looksUp {
+		return []string{"templates that look up objects find those of the release here"}
+	}
 	if c.wanted == nil || c.rendering.Irreproducible == "" {
 		return nil
 	}
@@ -249,25 +354,97 @@ func (c comparedChange) isNotRendered() bool {
 	return c.wanted != nil && c.rendering.Documents == nil && c.rendering.Irreproducible != ""
 }
 
-func (c *diffPreview) add(change comparedChange, preview diff.Preview, before, after []diff.Document) {
-	alterations, err := diff.Compare(before, after)
+func (c *diffPreview) add(change comparedChange, preview diff.Preview, of sides) {
+	isAuto := c.PreviewRequest.Diff == DiffAuto
+	if isAuto && preview.Listed {
+		return // The objects of the plan show as much.
+	}
+	alterations, err := c.changesOf(of)
 	if err != nil {
 		c.notCompared(change, "its objects cannot be read")
 		return
 	}
+	preview.Brief, preview.Unlisted = isAuto, c.listed[change.key] == nil
 	c.addObjectChanges(change, preview, alterations)
+}
+
+// changesOf compares the objects of a deployment. Those of many clusters are mostly alike, and
+// are compared once.
+func (c *diffPreview) changesOf(of sides) ([]diff.ObjectChange, error) {
+	key := of.key()
+	c.mu.Lock()
+	known, ok := c.compared[key]
+	c.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	compare := diff.Compare
+	if c.PreviewRequest.Diff == DiffAuto {
+		compare = func(before, after []diff.Document) ([]diff.ObjectChange, error) {
+			return diff.CompareHiding(before, after, of.texts)
+		}
+	}
+	found, err := compare(of.before, of.after)
+	if err == nil {
+		c.mu.Lock()
+		c.compared[key] = found
+		c.mu.Unlock()
+	}
+	return found, err
+}
+
+// key is equal for equal sides.
+func (s sides) key() (key [sha256.Size]byte) {
+	sum := sha256.New()
+	for _, documents := range [][]diff.Document{s.before, s.after} {
+		fmt.Fprintf(sum, "%d\n", len(documents))
+		for _, document := range documents {
+			fmt.Fprintf(sum, "%q %t %d\n", document.Key(), document.Hook, len(document.Content))
+			_, _ = io.WriteString(sum, document.Content)
+		}
+	}
+	fmt.Fprintf(sum, "%t %q\n%t %q", s.texts.Before.All, s.texts.Before.Texts, s.texts.After.All, s.texts.After.Texts)
+	sum.Sum(key[:0])
+	return key
 }
 
 func (c *diffPreview) addObjectChanges(change comparedChange, preview diff.Preview, alterations []diff.ObjectChange) {
 	preview.Cluster, preview.Bundle, preview.Objects = change.key.Cluster, change.key.Bundle, alterations
-	preview.Notes = append(preview.Notes, change.moves...)
+	if preview.IsEmpty() {
+		return
+	}
+	if !preview.Brief { // A plan reports moves anyway.
+		preview.Notes = append(preview.Notes, change.moves...)
+	}
 	diff := preview.Diff()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.Diffs = append(c.report.Diffs, diff)
 }
 
+// expect notes that a diff could be expected and that there is none.
+func (c *diffPreview) expect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = true
+}
+
+// notRead reports a request that failed.
+func (c *diffPreview) notRead(change comparedChange, err error) {
+	concerns := change.key.String()
+	if c.PreviewRequest.Diff == DiffAuto {
+		concerns = change.key.Cluster
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.NotCompared.Add(status.ShortCause(err), concerns)
+}
+
+// notCompared reports another reason. Other parts of a plan report it as well.
 func (c *diffPreview) notCompared(change comparedChange, cause string) {
+	if c.PreviewRequest.Diff == DiffAuto {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.NotCompared.Add(cause, change.key.String())

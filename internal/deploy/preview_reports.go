@@ -17,7 +17,9 @@ type PreviewRequest struct {
 	Versions map[string]Versions
 	// IsRepeated says that this plan was reported before, and is repeated during its apply.
 	IsRepeated bool
-	ShowsDiff  bool
+	Diff       DiffMode
+	// ListsObjects says that the plan shows the names of objects.
+	ListsObjects bool
 }
 
 // PreviewReports is what a plan meets on clusters.
@@ -42,8 +44,6 @@ func (p *Preview) Reports(ctx context.Context, plan *Plan, of PreviewRequest) Pr
 	}
 	found.MissingValues = p.MissingValues(ctx, plan, of.Versions)
 	found.Definitions = p.Definitions(ctx, plan)
-	if of.ShowsDiff {
-		found.Diff = p.Diff(ctx, of.Identity, of.TakesOwnership, plan)
-	}
+	found.Diff = p.Diff(ctx, of, plan)
 	return found
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // A plan that is repeated reports neither values nor differences, and only a target with
-// diff = "rendered" shows these.
+// diff = "rendered" shows those of a new deployment.
 func TestPreviewReports(t *testing.T) {
 	t.Parallel()
 	nobody := func(string) (Cluster, error) { return nil, errors.New("nobody is asked") }
@@ -36,8 +36,9 @@ func TestPreviewReports(t *testing.T) {
 		values, diffs bool
 	}{
 		"first time": {request: PreviewRequest{Versions: versions}, values: true},
-		"with diff":  {request: PreviewRequest{Versions: versions, ShowsDiff: true}, values: true, diffs: true},
-		"repeated":   {request: PreviewRequest{Versions: versions, ShowsDiff: true, IsRepeated: true}},
+		"with diff":  {request: PreviewRequest{Versions: versions, Diff: DiffRendered}, values: true, diffs: true},
+		"brief diff": {request: PreviewRequest{Versions: versions, Diff: DiffAuto}, values: true},
+		"repeated":   {request: PreviewRequest{Versions: versions, Diff: DiffRendered, IsRepeated: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
 // Report is what one deployment is like on its cluster, in full.
@@ -26,30 +25,6 @@ func (o Observation) Reports() map[string]Report {
 		reports[key.String()] = reportOf(record, o.Findings[key])
 	}
 	return reports
-}
-
-// Total returns the worst state and all objects of an observation.
-func (o Observation) Total() (status.State, status.Counts) {
-	var states []status.State
-	var all status.Counts
-	for _, record := range o.Records {
-		states = append(states, record.State)
-		all = all.Plus(record.Counts)
-	}
-	return status.Worst(states...), all
-}
-
-// Unseen returns the clusters that could not be asked, and the deployments whose objects could
-// not be looked at.
-func (o Observation) Unseen() (clusters, deployments []string) {
-	for _, failure := range o.Failures {
-		if failure.Bundle == "" {
-			clusters = append(clusters, failure.Cluster)
-			continue
-		}
-		deployments = append(deployments, target.Key(failure.Cluster, failure.Bundle))
-	}
-	return clusters, deployments
 }
 
 func reportOf(record Record, finding release.Finding) Report {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -43,11 +44,14 @@ func (e *Engine) statusOfCluster(ctx context.Context, name, owner string, wanted
 		observation := observationBy(ctx, cluster, owner, d, observed)
 		record := Record{Release: d.Release, Namespace: d.Namespace, Rules: release.RulesOf(d.Options)}
 		record.State, record.Message = status.DetermineState(observation)
-		found.addRelease(KeyOf(d), record)
 		if release.Exists(observed) && observed.IsMarkedBy(owner) {
+			if observation.Ownership == release.Self { // Others copy the label to what they write.
+				record.Digest = observed.Mark.Digest
+			}
 			look[KeyOf(d)] = release.Inspection{Observed: *observed, Rules: record.Rules}
 			observations[KeyOf(d)] = observation
 		}
+		found.addRelease(KeyOf(d), record)
 	}
 	for key, finding := range e.inspect(ctx, cluster, look) {
 		found.addStatus(key, observations[key], finding)
@@ -89,6 +93,7 @@ func (s *observationBuilder) addStatus(key Key, observation status.Observation, 
 	record := s.observation.Records[key]
 	observation.Objects = &finding
 	record.Counts = status.CountsOf(finding)
+	record.Chart, record.Version = status.Message(diff.PrintableLine(finding.Chart)), status.Message(diff.PrintableLine(finding.Version))
 	record.State, record.Message = status.DetermineState(observation)
 	s.observation.Records[key] = record
 	s.observation.Findings[key] = finding

@@ -41,6 +41,15 @@ func (p documentKey) String() string {
 // Compare says which objects differ, in the order of their names, hooks last. Values
 // of Secrets are in no text; that one differs can be seen all the same.
 func Compare(before, after []Document) ([]ObjectChange, error) {
+	return compare(before, after, nil)
+}
+
+// CompareHiding is Compare, and hides texts that came from a Terraform configuration as well.
+func CompareHiding(before, after []Document, texts HCLSides) ([]ObjectChange, error) {
+	return compare(before, after, &texts)
+}
+
+func compare(before, after []Document, texts *HCLSides) ([]ObjectChange, error) {
 	left, right := byPlace(before), byPlace(after)
 	differ := map[documentKey]bool{}
 	for at, content := range left {
@@ -56,10 +65,13 @@ func Compare(before, after []Document) ([]ObjectChange, error) {
 	if len(differ) == 0 {
 		return nil, nil
 	}
-	secrets := secretsIn(before, after)
+	maskers := []objectMasker{secretsIn(before, after)}
+	if texts != nil {
+		maskers = append(maskers, newHCLMasker(*texts, namesIn(before, after)))
+	}
 	alterations := make([]ObjectChange, 0, len(differ))
 	for _, at := range slices.SortedFunc(maps.Keys(differ), comparePlaces) {
-		altered, err := alter(at, left[at], right[at], secrets)
+		altered, err := alter(at, left[at], right[at], maskers)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +107,23 @@ func byPlace(documents []Document) map[documentKey]string {
 	return placed
 }
 
-func alter(at documentKey, before, after string, secrets secrets) (ObjectChange, error) {
+// objectMasker hides values of an object as it was and as it is, either of which can be nil.
+type objectMasker interface {
+	mask(before, after map[string]any)
+}
+
+// namesIn are the names and namespaces of objects.
+func namesIn(manifests ...[]Document) []string {
+	var names []string
+	for _, documents := range manifests {
+		for _, document := range documents {
+			names = append(names, document.Name, document.Namespace)
+		}
+	}
+	return names
+}
+
+func alter(at documentKey, before, after string, maskers []objectMasker) (ObjectChange, error) {
 	was, err := readContent(at, before)
 	if err != nil {
 		return ObjectChange{}, err
@@ -105,7 +133,9 @@ func alter(at documentKey, before, after string, secrets secrets) (ObjectChange,
 		return ObjectChange{}, err
 	}
 	altered := ObjectChange{Key: at.String(), Hook: at.hook, Stays: after == "" && hasKeepPolicy(was)}
-	secrets.mask(was, is)
+	for _, masker := range maskers {
+		masker.mask(was, is)
+	}
 	if altered.Before, err = writeContent(at, was); err != nil {
 		return ObjectChange{}, err
 	}

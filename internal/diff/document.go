@@ -1,7 +1,5 @@
 package diff
 
-import "strings"
-
 // Object is one rendered object of a release.
 type Object struct {
 	Group     string
@@ -13,17 +11,18 @@ type Object struct {
 	Hash string
 }
 
-// Key is how an object is called in state and messages, its parts joined by
-// slashes where there are any: "apps/Deployment/web/nginx", "Service/web/nginx",
-// "Namespace/web".
+// Key is how an object is called in state and messages: its kind with its group, as in
+// kubectl, its namespace if it has one, and its name. Examples: "Deployment.apps/web/nginx",
+// "Service/web/nginx", "Namespace/web".
 func (o Object) Key() string {
-	parts := make([]string, 0, 4)
-	for _, part := range []string{o.Group, o.Kind, o.Namespace, o.Name} {
-		if part != "" {
-			parts = append(parts, part)
-		}
+	kind := o.Kind
+	if o.Group != "" {
+		kind += "." + o.Group
 	}
-	return strings.Join(parts, "/")
+	if o.Namespace == "" {
+		return kind + "/" + o.Name
+	}
+	return kind + "/" + o.Namespace + "/" + o.Name
 }
 
 // Document is one object of a release with all that is in it, secrets too: only

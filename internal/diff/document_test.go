@@ -9,7 +9,7 @@ import (
 func TestObjectKey(t *testing.T) {
 	t.Parallel()
 	tests := map[string]diff.Object{
-		"apps/Deployment/web/nginx": {Group: "apps", Kind: "Deployment", Namespace: "web", Name: "nginx"},
+		"Deployment.apps/web/nginx": {Group: "apps", Kind: "Deployment", Namespace: "web", Name: "nginx"},
 		"Service/web/nginx":         {Kind: "Service", Namespace: "web", Name: "nginx"},
 		"Namespace/web":             {Kind: "Namespace", Name: "web"},
 	}

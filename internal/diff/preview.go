@@ -28,8 +28,11 @@ type Preview struct {
 	// stop.
 	Notes []string
 	// Listed says that objects are named and their content is not shown.
-	Listed  bool
-	Objects []ObjectChange
+	Listed bool
+	// Brief leaves out what the objects of a plan show: those that are added and those that
+	// are removed. Unlisted says that the plan does not show objects.
+	Brief, Unlisted bool
+	Objects         []ObjectChange
 }
 
 // DeploymentDiff is the text of a preview, as much of it as is to be shown.
@@ -50,8 +53,35 @@ const (
 	maxClusters = 12
 )
 
+// shown are the objects that a preview shows: removed ones first, then changed ones, then added
+// ones.
+func (p Preview) shown() []ObjectChange {
+	shown := slices.Clone(p.Objects)
+	if p.Brief {
+		shown = slices.DeleteFunc(shown, func(o ObjectChange) bool { return !o.isModified() && !o.Stays && !o.Hook && !p.Unlisted })
+	}
+	slices.SortStableFunc(shown, func(a, b ObjectChange) int { return int(a.kind() - b.kind()) })
+	return shown
+}
+
+func (a ObjectChange) isModified() bool { return a.kind() == Modified }
+
+func (a ObjectChange) kind() ChangeKind {
+	switch {
+	case a.Before == "":
+		return Added
+	case a.After == "":
+		return Removed
+	}
+	return Modified
+}
+
+// IsEmpty reports that a brief preview has nothing to show.
+func (p Preview) IsEmpty() bool { return p.Brief && len(p.shown()) == 0 }
+
 // Diff words a preview.
 func (p Preview) Diff() DeploymentDiff {
+	p.Objects = p.shown()
 	made := DeploymentDiff{cluster: p.Cluster, bundle: p.Bundle, kind: p.Kind, title: p.title()}
 	for _, note := range p.Notes {
 		made.lines = append(made.lines, "("+note+")")
@@ -132,7 +162,7 @@ func (p Preview) show(altered ObjectChange) []string {
 		name += ", a hook"
 	}
 	switch {
-	case p.Listed || p.Kind != Modified:
+	case p.Listed, p.Kind != Modified, p.Brief && !altered.isModified():
 		return []string{altered.sign() + " " + name + altered.ending()}
 	case altered.Before == "":
 		return whole("+", "@@ -0,0 +1,%d @@ "+name+", added", altered.After)

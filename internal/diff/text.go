@@ -63,11 +63,15 @@ func share(diffs []DeploymentDiff) []sharedDiff {
 }
 
 func (p sharedDiff) head() string {
-	clusters := strings.Join(p.clusters, ", ")
-	if more := len(p.clusters) - maxClusters; more > 1 {
-		clusters = fmt.Sprintf("%s and %d more", strings.Join(p.clusters[:maxClusters], ", "), more)
+	return p.diff.bundle + " on " + Clusters(p.clusters) + p.diff.title
+}
+
+// Clusters lists the names of clusters, as many as are to be shown.
+func Clusters(names []string) string {
+	if more := len(names) - maxClusters; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxClusters], ", "), more)
 	}
-	return p.diff.bundle + " on " + clusters + p.diff.title
+	return strings.Join(names, ", ")
 }
 
 // omittedText says how much is left out.

@@ -45,3 +45,19 @@ func copyValue(value any) any {
 	}
 	return value
 }
+
+// EachText calls see for each text in values. Keys are none.
+func EachText(values any, see func(text string)) {
+	switch values := values.(type) {
+	case string:
+		see(values)
+	case map[string]any:
+		for _, value := range values {
+			EachText(value, see)
+		}
+	case []any:
+		for _, value := range values {
+			EachText(value, see)
+		}
+	}
+}

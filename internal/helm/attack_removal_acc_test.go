@@ -144,7 +144,7 @@ func TestAccAttackRemovalOfClusterScoped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := release.Removed{Untrusted: true, NotOwned: []string{"rbac.authorization.k8s.io/ClusterRole/removal-victim"}}
+	want := release.Removed{Untrusted: true, NotOwned: []string{"ClusterRole.rbac.authorization.k8s.io/removal-victim"}}
 	if diff := cmp.Diff(want, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash"
 	"io"
@@ -26,10 +27,12 @@ type record struct {
 	// Salt is the key of the content digest, "" if the record has none. It is in a
 	// label of the record and never in state: the manifest may contain secrets, and
 	// somebody who reads the state must not be able to test guesses of them.
-	Salt     string       `json:"-"`
-	Manifest string       `json:"manifest"`
-	Hooks    []recordHook `json:"hooks"`
-	Chart    recordChart  `json:"chart"`
+	Salt string `json:"-"`
+	// Values are those that the release was rendered with. The digest does not cover them.
+	Values   json.RawMessage `json:"config"`
+	Manifest string          `json:"manifest"`
+	Hooks    []recordHook    `json:"hooks"`
+	Chart    recordChart     `json:"chart"`
 }
 
 // recordHook is everything of a hook but when it ran last.
@@ -53,6 +56,7 @@ type recordChart struct {
 // recordOf is what would be read of a release once it is stored.
 func recordOf(stored *helmrelease.Release) record {
 	made := record{Salt: stored.Labels[labelSalt], Manifest: stored.Manifest}
+	made.Values, _ = json.Marshal(stored.Config) // Helm stores it in this way, or not at all.
 	if stored.Chart != nil && stored.Chart.Metadata != nil {
 		made.Chart.Metadata.Name, made.Chart.Metadata.Version = stored.Chart.Metadata.Name, stored.Chart.Metadata.Version
 	}

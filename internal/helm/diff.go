@@ -2,6 +2,8 @@ package helm
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -17,7 +19,21 @@ func (c *Client) Deployed(ctx context.Context, releases []release.Observed) ([]r
 	found := make([]release.Deployed, len(releases))
 	for i, content := range read {
 		if found[i].Err = content.err; content.err == nil {
-			found[i].Documents, found[i].Err = manifest.Documents(content.objects, content.hooks, releases[i].Namespace)
+			found[i], found[i].Err = deployed(content, releases[i].Namespace)
+		}
+	}
+	return found, nil
+}
+
+func deployed(content recordContent, namespace string) (release.Deployed, error) {
+	documents, err := manifest.Documents(content.objects, content.hooks, namespace)
+	if err != nil {
+		return release.Deployed{}, err
+	}
+	found := release.Deployed{Documents: documents}
+	if len(content.values) > 0 {
+		if err := json.Unmarshal(content.values, &found.Values); err != nil {
+			return release.Deployed{}, fmt.Errorf("reading the values in the release record: %w", err)
 		}
 	}
 	return found, nil

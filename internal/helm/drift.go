@@ -59,7 +59,8 @@ func (n *inspector) inspect(ctx context.Context, releases []release.Inspection) 
 		looked, objects, places = append(looked, releases[i]), append(objects, manifest.objects), append(places, i)
 	}
 	for i, finding := range n.objects.Inspect(ctx, looked, objects) {
-		finding.Content = read[places[i]].content
+		record := read[places[i]]
+		finding.Content, finding.Chart, finding.Version = record.content, record.chart, record.version
 		findings[places[i]] = finding
 	}
 	return findings, nil

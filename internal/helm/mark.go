@@ -23,6 +23,8 @@ const (
 	// next revision.
 	labelUninstallPolicy = labelPrefix + "terms"
 	labelAccount         = labelPrefix + "service-account"
+	// labelText is a release.TextOrigin.
+	labelText = labelPrefix + "text"
 	// labelSalt is the key of the digest of a record's content, see record.Salt.
 	labelSalt = labelPrefix + "content-salt"
 )
@@ -47,6 +49,7 @@ func labelsOf(m release.Mark) map[string]string {
 		labelRevision:        strconv.Itoa(m.Revision),
 		labelUninstallPolicy: writeUninstallPolicy(m.UninstallPolicy),
 		labelAccount:         m.UninstallPolicy.ServiceAccount,
+		labelText:            string(m.Text),
 	}
 }
 
@@ -89,6 +92,7 @@ func markOf(labels map[string]string) release.Mark {
 		Bundle:          shared(labels[labelBundle]),
 		Digest:          shared(labels[labelDigest]),
 		UninstallPolicy: readUninstallPolicy(labels),
+		Text:            release.TextOrigin(shared(labels[labelText])),
 		Revision:        revision,
 
 		AdoptionKey: shared(labels[labelAdoption]),

@@ -28,6 +28,8 @@ type recordContent struct {
 	chart, version string
 	// content is a digest of the manifest and the hooks, see record.content.
 	content string
+	// values are those that it was rendered with, as JSON.
+	values json.RawMessage
 	// err is why the record could not be read.
 	err error
 }
@@ -165,7 +167,7 @@ func recordContentOf(secret *corev1.Secret) recordContent {
 
 // parseRecord reads the objects in a record; name is that of the record.
 func parseRecord(recorded record, name string) recordContent {
-	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content()}
+	read := recordContent{chart: recorded.Chart.Metadata.Name, version: recorded.Chart.Metadata.Version, content: recorded.content(), values: recorded.Values}
 	var err error
 	if read.objects, err = singleObjects(recorded.Manifest); err != nil {
 		return recordContent{err: fmt.Errorf("reading the manifest in the release record %s: %w", name, err)}
@@ -256,7 +258,7 @@ func (r *recordReader) forget(records []release.Observed) {
 }
 
 func (r record) size() int64 {
-	size := len(r.Manifest)
+	size := len(r.Manifest) + len(r.Values)
 	for _, hook := range r.Hooks {
 		size += len(hook.Manifest)
 	}

@@ -259,14 +259,14 @@ func idOf(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// addNote adds a note to deployments, once.
+// addNote adds a note to deployments, once. They are named by their keys or by their clusters.
 func addNote(deployments map[deploy.Key]*Deployment, names []string, note string) {
 	noted := map[string]bool{}
 	for _, name := range names {
 		noted[name] = true
 	}
 	for key, d := range deployments {
-		if noted[key.String()] && !slices.Contains(d.Notes, note) {
+		if (noted[key.String()] || noted[key.Cluster] && d.Action == Change) && !slices.Contains(d.Notes, note) {
 			d.Notes = append(d.Notes, note)
 		}
 	}

@@ -172,15 +172,13 @@ func (w *workspace) expectEmptyPlan(t *testing.T) string {
 func (w *workspace) plannedChanges(t *testing.T) []string {
 	t.Helper()
 	w.run(t, "plan", "-out=tfplan", "-input=false")
-	type deployments struct {
-		Deployments map[string]json.RawMessage `json:"deployments"`
-	}
 	var plan struct {
 		ResourceChanges []struct {
 			Type   string `json:"type"`
 			Change struct {
-				Before deployments `json:"before"`
-				After  deployments `json:"after"`
+				Before       targetShown     `json:"before"`
+				After        targetShown     `json:"after"`
+				AfterUnknown json.RawMessage `json:"after_unknown"`
 			} `json:"change"`
 		} `json:"resource_changes"`
 	}
@@ -194,11 +192,16 @@ func (w *workspace) plannedChanges(t *testing.T) []string {
 			continue
 		}
 		before, after := resource.Change.Before.Deployments, resource.Change.After.Deployments
+		unknown := unknownElements(t, resource.Change.AfterUnknown, "deployments", after)
+		written := unknownElements(t, resource.Change.AfterUnknown, "records", before)
+		for key := range unknown {
+			after[key] = "unknown"
+		}
 		for key, deployment := range after {
 			switch previous, had := before[key]; {
 			case !had:
 				lines = append(lines, "+ "+key)
-			case !bytes.Equal(previous, deployment):
+			case previous != deployment || written[key]:
 				lines = append(lines, "~ "+key)
 			}
 		}
@@ -210,6 +213,28 @@ func (w *workspace) plannedChanges(t *testing.T) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// unknownElements are the elements of a map that a plan shows as known after the apply: all of
+// those in keys if the whole map is.
+func unknownElements(t *testing.T, unknown json.RawMessage, attribute string, keys map[string]string) map[string]bool {
+	t.Helper()
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(unknown, &attributes); err != nil {
+		return nil // Nothing is unknown of a resource that is destroyed.
+	}
+	elements := map[string]bool{}
+	if string(attributes[attribute]) == "true" {
+		for key := range keys {
+			elements[key] = true
+		}
+		return elements
+	}
+	if err := json.Unmarshal(attributes[attribute], &elements); err != nil {
+		return nil
+	}
+	maps.DeleteFunc(elements, func(_ string, unknown bool) bool { return !unknown })
+	return elements
 }
 
 // storedTarget is a target in the state as the CLI stores it.
@@ -274,20 +299,6 @@ func (w *workspace) attribute(t *testing.T, name string, into any) {
 	if err := json.Unmarshal(attributes[name], into); err != nil {
 		t.Fatalf("reading the attribute %s: %v", name, err)
 	}
-}
-
-// states are the states of the deployments in Terraform's state.
-func (w *workspace) states(t *testing.T) map[string]string {
-	t.Helper()
-	var deployments map[string]struct {
-		State string `json:"state"`
-	}
-	w.attribute(t, "deployments", &deployments)
-	states := map[string]string{}
-	for key, deployment := range deployments {
-		states[key] = deployment.State
-	}
-	return states
 }
 
 // fixture is a set of clusters with a namespace that one test has to itself.

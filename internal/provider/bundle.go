@@ -28,6 +28,7 @@ type bundleModel struct {
 	ForceSyncGeneration types.Int64
 	Digest              types.String
 	Bundles             types.Map
+	Contents            types.Map
 
 	// options are the attributes that are called as in a fleet.yaml.
 	options map[string]attr.Value
@@ -46,12 +47,14 @@ func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Di
 	take(options, "helm_ignore", &m.HelmIgnore)
 	take(options, "digest", &m.Digest)
 	take(options, "bundles", &m.Bundles)
+	take(options, "contents", &m.Contents)
 }
 
 // write writes the computed attributes; all others stay as they are.
 func (m *bundleModel) write(ctx context.Context, to modelWriter, diags *diag.Diagnostics) {
 	diags.Append(to.SetAttribute(ctx, path.Root("digest"), m.Digest)...)
 	diags.Append(to.SetAttribute(ctx, path.Root("bundles"), m.Bundles)...)
+	diags.Append(to.SetAttribute(ctx, path.Root("contents"), m.Contents)...)
 }
 
 // attribute returns an attribute, null if it is of another type.
@@ -154,15 +157,19 @@ func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags
 
 // setPlanned knows the name of the bundle, which is its key, if nothing else.
 func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
-	if planned != nil {
+	switch {
+	case planned != nil:
 		m.Bundles, m.Digest = bundlesOf(planned.Elements), types.StringValue(planned.Elements[m.Name.ValueString()].Digest)
-		return
-	}
-	m.Digest, m.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
-	if !m.Name.IsUnknown() {
+	case m.Name.IsUnknown():
+		m.Bundles, m.Digest = types.MapUnknown(bundleObjectType()), types.StringUnknown()
+	default:
 		m.Bundles = types.MapValueMust(bundleObjectType(), map[string]attr.Value{m.Name.ValueString(): types.ObjectUnknown(bundleTypes())})
+		m.Digest = types.StringUnknown()
 	}
+	m.Contents = contentsOf(m.Bundles)
 }
+
+func (m *bundleModel) storedContents() (contents, bundles types.Map) { return m.Contents, m.Bundles }
 
 func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) string {
 	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
@@ -173,6 +180,7 @@ func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, st
 		return ""
 	}
 	m.Bundles, m.Digest = bundles, types.StringValue(elementsOf(bundles)[r.name].Digest)
+	m.Contents = contentsOf(bundles)
 	if commit == stored || r.Git.None() || r.Git.Fixed() != "" {
 		return ""
 	}

@@ -41,7 +41,7 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 			Attributes: map[string]schema.Attribute{
 				"repo": framework.OptionalString("URL of a Helm repository, or `oci://` with the name of the chart at its end."),
 				"name": framework.OptionalString("Name of the chart in the repository, or the URL of an archive, or of a git repository with `git::` before it."),
-				"version": framework.OptionalString("Version, or a constraint such as `~4.11`. The newest version that it allows is resolved once, pinned and shown in `bundles`. " +
+				"version": framework.OptionalString("Version, or a constraint such as `~4.11`. The newest version that it allows is resolved once, pinned and shown in `contents`. " +
 					"Changing `version` or `force_sync_generation` resolves it again."),
 			},
 			Validators: oneSource(),
@@ -67,8 +67,9 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 			MarkdownDescription: "Files of the bundle: path to content. They are stored in state, so do not put secrets in them.",
 			Validators:          []validator.Map{mapvalidator.SizeAtLeast(1)},
 		},
-		"digest":  framework.ComputedString("Digest of the files and options of the bundle."),
-		"bundles": bundlesAttribute(),
+		"digest":   framework.ComputedString("Digest of the files and options of the bundle."),
+		"bundles":  bundlesAttribute(),
+		"contents": contentsAttribute(),
 	}
 	maps.Copy(attributes, definitionAttributes())
 	maps.Copy(attributes, optionAttributes())

@@ -26,11 +26,13 @@ func bundleTypes() map[string]attr.Type {
 
 func bundleObjectType() types.ObjectType { return types.ObjectType{AttrTypes: bundleTypes()} }
 
-// bundlesAttribute is the computed map of bundles.
+// bundlesAttribute is the computed map of bundles. It is sensitive as a whole, so that a plan
+// shows one line for it: contentsAttribute is for people.
 func bundlesAttribute() schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
-		Computed:            true,
-		MarkdownDescription: "The bundles by name, for `bundles` of a `fleet_cluster_target`.",
+		Computed: true, Sensitive: true,
+		MarkdownDescription: "The bundles by name, for `bundles` of a `fleet_cluster_target`. Sensitive as a whole, so that a plan shows one line; `contents` shows what is in it. " +
+			"A `for` expression can select some of them for a target. Where Terraform refuses a sensitive value, as in `for_each`, use `contents`.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"digest":  framework.ComputedString("Digest of the files and options of the bundle. A commit that changes neither does not change it."),
 			"chart":   framework.ComputedString("Name of the Helm chart."),
@@ -42,6 +44,34 @@ func bundlesAttribute() schema.MapNestedAttribute {
 			},
 		}},
 	}
+}
+
+// contentsAttribute is the computed map that says what is in bundles.
+func contentsAttribute() schema.MapAttribute {
+	return schema.MapAttribute{
+		Computed: true, ElementType: types.StringType,
+		MarkdownDescription: "What is in the bundles, by their names, always in three words: chart and version, path, and the first eight digits of the digest, such as `web-1.0.0 apps/web ac881d87`. " +
+			"A plan shows here which bundles change, and `for_each` can use it. The path of the root is `.`; white space, control characters and `%` are percent-encoded. " +
+			"Unknown as long as the bundles are unknown.",
+	}
+}
+
+// contentsOf says what is in a map of bundles, as far as that is known.
+func contentsOf(bundles types.Map) types.Map {
+	if bundles.IsUnknown() {
+		return types.MapUnknown(types.StringType)
+	}
+	if bundles.IsNull() {
+		return types.MapNull(types.StringType)
+	}
+	values := make(map[string]attr.Value, len(bundles.Elements()))
+	for name, listed := range listedOf(bundles) {
+		values[name] = types.StringUnknown()
+		if listed.IsKnown {
+			values[name] = types.StringValue(listed.Content())
+		}
+	}
+	return types.MapValueMust(types.StringType, values)
 }
 
 func valueOfElement(e source.Element) types.Object {

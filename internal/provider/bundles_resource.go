@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -43,6 +44,8 @@ type modelWriter interface {
 
 // bundlesRequest is what a model asks for.
 type bundlesRequest[M any] interface {
+	// storedContents returns what a state has.
+	storedContents() (contents, bundles types.Map)
 	// follows returns the name of the resource, and the repository that it is made of.
 	follows(ctx context.Context, diags *diag.Diagnostics) (name string, git source.GitSource)
 	// request leaves Terraform. prior is what the state has, the zero value for a create. It
@@ -102,11 +105,19 @@ func (r *bundlesResource[M, P]) Create(ctx context.Context, req resource.CreateR
 	}
 }
 
-// Read finds where the branch is that is followed. Everything else is made by each plan.
+// Read finds where the branch is that is followed. Everything else is made by each plan. A state
+// of an earlier version gets its contents here, so that the plan after an upgrade changes nothing.
 func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
 	P(&state).read(ctx, req.State, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() || r.providerData == nil {
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	stored, bundles := P(&state).storedContents()
+	if contents := contentsOf(bundles); !contents.Equal(stored) {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("contents"), contents)...)
+	}
+	if r.providerData == nil {
 		return
 	}
 	name, git := P(&state).follows(ctx, &resp.Diagnostics)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,12 +95,8 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 		ResourceChanges []struct {
 			Type   string `json:"type"`
 			Change struct {
-				After struct {
-					Objects map[string]map[string]string `json:"objects"`
-				} `json:"after"`
-				AfterUnknown struct {
-					Objects map[string]any `json:"objects"`
-				} `json:"after_unknown"`
+				After        targetShown     `json:"after"`
+				AfterUnknown json.RawMessage `json:"after_unknown"`
 			} `json:"change"`
 		} `json:"resource_changes"`
 	}
@@ -111,12 +108,8 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 		if resource.Type != "fleet_cluster_target" {
 			continue
 		}
-		for key, open := range resource.Change.AfterUnknown.Objects {
-			if open == true {
-				unknown = append(unknown, key)
-			}
-		}
-		return resource.Change.After.Objects, unknown
+		unknown = slices.Collect(maps.Keys(unknownElements(t, resource.Change.AfterUnknown, "objects", resource.Change.After.Deployments)))
+		return resource.Change.After.objectsByDeployment(), unknown
 	}
 	t.Fatalf("no target in the plan:\n%s", shown)
 	return nil, nil
@@ -124,8 +117,10 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 
 func (w *workspace) objects(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	var found map[string]map[string]string
-	w.attribute(t, "objects", &found)
+	shown, found := w.shown(t), map[string]map[string]string{}
+	for key := range shown.Deployments {
+		found[key] = shown.objectsHashes(key, shown.record(t, key))
+	}
 	return found
 }
 
@@ -159,7 +154,7 @@ func TestAccCapabilities(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t, 3)
 	s, w := newFixture(t, env), newWorkspace(t)
-	widget := s.namespace + ".example.com/Widget/" + s.namespace + "/able"
+	widget := "Widget." + s.namespace + ".example.com/" + s.namespace + "/able"
 	s.defineWidget(t, 1)
 	configure := func(value, third string) {
 		w.configure(t, s.provider("", on, on, third), s.able(value), target("", "fleet_bundle.able.bundles"))

@@ -83,11 +83,9 @@ resource "fleet_bundle" "shared" {
 	}
 	versions := func() map[string]string {
 		t.Helper()
-		var deployments map[string]struct{ Version string }
-		w.attribute(t, "deployments", &deployments)
-		found := map[string]string{}
-		for key, deployment := range deployments {
-			found[key] = deployment.Version
+		shown, found := w.shown(t), map[string]string{}
+		for key := range shown.Deployments {
+			found[key] = shown.record(t, key).Version
 		}
 		return found
 	}

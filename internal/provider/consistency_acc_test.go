@@ -287,23 +287,20 @@ func (r *consistencyRow) end(doing, errors string) {
 // does not come about in the apply, and its objects unless it says why not.
 func (r *consistencyRow) judgePlan(i int, planned plannedTarget, warnings []string) {
 	r.planned = planned
-	deployment, there := planned.Deployments["a/"+r.name]
-	for field, value := range map[string]*string{
-		"release": deployment.Release, "namespace": deployment.Namespace, "chart": deployment.Chart,
-		"version": deployment.Version, "digest": deployment.Digest,
-	} {
-		if value == nil || *value == "" {
-			r.failf("step %d: the plan does not tell the %s of the deployment", i+1, field)
-		}
+	key := "a/" + r.name
+	text, there := planned.Deployments[key]
+	if words := strings.Split(text, " "); len(words) != 3 {
+		r.failf("step %d: the plan shows the deployment as %q", i+1, text)
 	}
+	_, recordKnown := planned.Records[key]
 	isChange := len(planned.actions) == 1 && planned.actions[0] != "no-op"
-	if !there || i < len(r.Steps) && (!isChange || deployment.State != nil) {
-		r.failf("step %d: the plan is %q, with the state known: %t", i+1, planned.actions, deployment.State != nil)
+	if !there || i < len(r.Steps) && (!isChange || recordKnown || len(planned.NotReady) > 0) {
+		r.failf("step %d: the plan is %q, with the record known: %t, not ready: %v", i+1, planned.actions, recordKnown, planned.NotReady)
 	}
 	if i >= len(r.Steps) {
 		return
 	}
-	_, known := planned.Objects["a/"+r.name]
+	_, known := planned.Clusters["a"]
 	reason := ""
 	for _, warning := range warnings {
 		if _, detail, found := strings.Cut(warning, "objects are known only after the apply: "); found {
@@ -351,25 +348,29 @@ func (c *consistencyBatch) expectWhatWasPlanned(t *testing.T, failed map[string]
 func (r *consistencyRow) judgeState(ctx context.Context, g *consistencyNamespace, state targetShown) {
 	key := "a/" + r.name
 	deployment, there := state.Deployments[key]
-	if !there || deployment.State == nil || !r.foreign && *deployment.State != "Ready" {
-		r.failf("the state has the deployments %v, want %s ready", slices.Collect(maps.Keys(state.Deployments)), key)
+	if !there || len(state.NotReady) > 0 {
+		r.failf("the state has the deployments %v and %v, want %s ready", slices.Collect(maps.Keys(state.Deployments)), state.NotReady, key)
 		return
 	}
-	deployment.State, deployment.Message = r.planned.Deployments[key].State, r.planned.Deployments[key].Message
 	if diff := godiff.Diff(r.planned.Deployments[key], deployment); diff != "" {
 		r.failf("the deployment is not as planned (-plan +state): %s", diff)
 	}
-	if planned, known := r.planned.Objects[key]; known {
-		if diff := godiff.Diff(planned, state.Objects[key]); diff != "" {
-			r.failf("the objects are not as planned (-plan +state): %s", diff)
+	for object, hash := range r.planned.Objects {
+		if state.Objects[object] != hash {
+			r.failf("the object %s has the hash %q, planned was %q", object, state.Objects[object], hash)
 		}
 	}
-	held, err := g.held(ctx, deployment)
+	record, err := state.decodeRecord(key)
+	if err != nil {
+		r.failf("the state has no record: %v", err)
+		return
+	}
+	held, err := g.held(ctx, record)
 	if err != nil {
 		r.failf("the cluster does not hold what the state says: %v", err)
 		return
 	}
-	if diff := godiff.Diff(state.Objects[key], held.hashes); diff != "" {
+	if diff := godiff.Diff(state.objectsHashes(key, record), held.hashes); diff != "" {
 		r.failf("the cluster does not hold what the state says (-state +cluster): %s", diff)
 	}
 	for _, name := range held.altered {

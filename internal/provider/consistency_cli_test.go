@@ -70,23 +70,6 @@ func (w *workspace) stream(t *testing.T, command string, args ...string) command
 // like the row.
 func resourceName(address string) string { return address[strings.LastIndex(address, ".")+1:] }
 
-// deploymentShown is a deployment in a plan or a state; what is not known is nil.
-type deploymentShown struct {
-	Release   *string `json:"release"`
-	Namespace *string `json:"namespace"`
-	Chart     *string `json:"chart"`
-	Version   *string `json:"version"`
-	Digest    *string `json:"digest"`
-	State     *string `json:"state"`
-	Message   *string `json:"message"`
-}
-
-// targetShown are the computed attributes of a target.
-type targetShown struct {
-	Deployments map[string]deploymentShown   `json:"deployments"`
-	Objects     map[string]map[string]string `json:"objects"`
-}
-
 // plannedTarget is a target as a plan shows it.
 type plannedTarget struct {
 	actions []string

@@ -163,15 +163,15 @@ type holding struct {
 }
 
 // held looks for every object of the manifest of a release.
-func (g *consistencyNamespace) held(ctx context.Context, deployment deploymentShown) (holding, error) {
-	objects, err := g.manifest(ctx, *deployment.Namespace, *deployment.Release)
+func (g *consistencyNamespace) held(ctx context.Context, deployment storedRecord) (holding, error) {
+	objects, err := g.manifest(ctx, deployment.Namespace, deployment.Release)
 	if err != nil {
 		return holding{}, err
 	}
 	found := holding{hashes: map[string]string{}}
 	last := map[string]*unstructured.Unstructured{}
 	for _, object := range objects {
-		key, err := g.key(object, *deployment.Namespace)
+		key, err := g.key(object, deployment.Namespace)
 		if err != nil {
 			return holding{}, err
 		}
@@ -180,7 +180,7 @@ func (g *consistencyNamespace) held(ctx context.Context, deployment deploymentSh
 			return holding{}, err
 		}
 		if object.GroupVersionKind().GroupKind().String() == "Secret" {
-			content = []byte(*deployment.Digest)
+			content = []byte(deployment.Digest)
 		}
 		hash := shortSum(string(content))
 		if before, twice := found.hashes[key]; twice {
@@ -195,7 +195,7 @@ func (g *consistencyNamespace) held(ctx context.Context, deployment deploymentSh
 	reading.SetLimit(8)
 	for _, object := range last {
 		reading.Go(func() error {
-			isAsWritten, err := g.compare(ctx, object, *deployment.Namespace)
+			isAsWritten, err := g.compare(ctx, object, deployment.Namespace)
 			if err == nil && !isAsWritten {
 				mu.Lock()
 				defer mu.Unlock()
@@ -219,10 +219,7 @@ func (g *consistencyNamespace) key(object *unstructured.Unstructured, namespace 
 	if err != nil {
 		return "", err
 	}
-	parts := []string{kind.Kind}
-	if kind.Group != "" {
-		parts = []string{kind.Group, kind.Kind}
-	}
+	parts := []string{kind.GroupKind().String()}
 	// A plan cannot know which kinds of others have no namespace, so all count as if they
 	// had one.
 	if namespaced || strings.HasSuffix(kind.Group, ".example.com") {

@@ -24,7 +24,7 @@ func (c *consistencyBatch) expectHelmsObjects(t *testing.T, i int, failed map[st
 	t.Helper()
 	var compared []*consistencyRow
 	for _, row := range c.live() {
-		if _, told := row.planned.Objects["a/"+row.name]; row.foreign && told && !failed[row.name] {
+		if _, told := row.planned.Clusters["a"]; row.foreign && told && !failed[row.name] {
 			compared = append(compared, row)
 		}
 	}
@@ -51,8 +51,9 @@ func (c *consistencyBatch) expectHelmsObjects(t *testing.T, i int, failed map[st
 }
 
 func (c *consistencyBatch) compareWithHelm(ctx context.Context, helm string, row *consistencyRow, i int) error {
-	deployment := row.planned.Deployments["a/"+row.name]
-	applied, err := c.ground.manifest(ctx, *deployment.Namespace, *deployment.Release)
+	words := strings.Split(row.planned.Deployments["a/"+row.name], " ")
+	namespace, release, _ := strings.Cut(words[1], "/")
+	applied, err := c.ground.manifest(ctx, namespace, release)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *consistencyBatch) compareWithHelm(ctx context.Context, helm string, row
 		return err
 	}
 	arguments := []string{
-		"template", *deployment.Release, filepath.Join(c.dir, "charts", row.name), "--namespace", *deployment.Namespace, "--values", values,
+		"template", release, filepath.Join(c.dir, "charts", row.name), "--namespace", namespace, "--values", values,
 		"--no-hooks", "--validate", "--dry-run=server", "--kubeconfig", c.site.env.Kubeconfig(), "--kube-context", c.site.env.Contexts()[0],
 	}
 	if i > 0 {

@@ -69,11 +69,7 @@ func factories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error)
 
 const all = "fleet_cluster_target.all"
 
-var digestPattern = regexp.MustCompile(`^v1-[0-9a-f]{32}$`)
-
-func deploymentAt(key, attribute string) tfjsonpath.Path {
-	return tfjsonpath.New("deployments").AtMapKey(key).AtMapKey(attribute)
-}
+func elementAt(attribute, key string) tfjsonpath.Path { return tfjsonpath.New(attribute).AtMapKey(key) }
 
 // The five steps of the demo, inside one process.
 func TestAccFiveSteps(t *testing.T) {
@@ -116,16 +112,17 @@ func TestAccFiveSteps(t *testing.T) {
 			{
 				Config: config(dev, prod, prod),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-					plancheck.ExpectKnownValue(all, deploymentAt("a/apps-apps-web", "digest"), knownvalue.StringRegexp(digestPattern)),
-					plancheck.ExpectKnownValue(all, deploymentAt("a/apps-apps-web", "release"), knownvalue.StringExact("web")),
-					plancheck.ExpectUnknownValue(all, deploymentAt("a/apps-apps-web", "state")),
+					plancheck.ExpectKnownValue(all, elementAt("deployments", "a/apps-apps-web"), knownvalue.StringRegexp(regexp.MustCompile("^web-[^ ]+ "+s.namespace+"/web [0-9a-f]{8}$"))),
+					plancheck.ExpectUnknownValue(all, tfjsonpath.New("records")),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("not_ready"), knownvalue.MapSizeExact(0)),
+					plancheck.ExpectKnownValue(all, elementAt("clusters", "c"), knownvalue.StringExact("3/3 deployments, 3/3 objects")),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+9 ~0 -0 =0")),
-					plancheck.ExpectKnownValue(all, tfjsonpath.New("objects").AtMapKey("c/raw"), knownvalue.MapSizeExact(1)),
+					plancheck.ExpectKnownValue(all, elementAt("objects", "c/raw ConfigMap/"+s.namespace+"/raw"), knownvalue.NotNull()),
 					plancheck.ExpectUnknownValue("fleet_gitrepo.apps", tfjsonpath.New("commit")),
 				}},
 				ConfigStateChecks: []statecheck.StateCheck{
-					statecheck.ExpectKnownValue(all, deploymentAt("c/apps-apps-web", "state"), knownvalue.StringExact("Ready")),
-					statecheck.ExpectKnownValue(all, tfjsonpath.New("ready_clusters"), knownvalue.StringExact("3/3")),
+					statecheck.ExpectKnownValue(all, tfjsonpath.New("not_ready"), knownvalue.MapSizeExact(0)),
+					statecheck.ExpectKnownValue(all, tfjsonpath.New("clusters"), knownvalue.MapSizeExact(3)),
 				},
 				Check: resource.ComposeTestCheckFunc(
 					releases(0, "banner", "raw", "web"), releases(1, "banner", "raw", "web"), releases(2, "banner", "raw", "web"),
@@ -148,8 +145,8 @@ func TestAccFiveSteps(t *testing.T) {
 					plancheck.ExpectResourceAction("fleet_gitrepo.apps", plancheck.ResourceActionUpdate),
 					plancheck.ExpectResourceAction("fleet_bundle.banner", plancheck.ResourceActionNoop),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~3 -0 =6")),
-					plancheck.ExpectUnknownValue(all, deploymentAt("b/raw", "state")),
-					plancheck.ExpectKnownValue(all, deploymentAt("b/apps-apps-web", "state"), knownvalue.StringExact("Ready")),
+					plancheck.ExpectUnknownValue(all, elementAt("records", "b/raw")),
+					plancheck.ExpectKnownValue(all, elementAt("records", "b/apps-apps-web"), knownvalue.NotNull()),
 				}},
 				Check: func(*terraform.State) error {
 					for i := range 3 {
@@ -166,7 +163,7 @@ func TestAccFiveSteps(t *testing.T) {
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("deployments"), knownvalue.MapSizeExact(6)),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+0 ~0 -3 =6")),
 					// What stays as it is does not show.
-					plancheck.ExpectKnownValue(all, tfjsonpath.New("cluster_resource_counts"), knownvalue.MapSizeExact(2)),
+					plancheck.ExpectKnownValue(all, tfjsonpath.New("clusters"), knownvalue.MapSizeExact(2)),
 				}},
 				Check: func(*terraform.State) error { s.expectNothing(t, 2); return nil },
 			},
@@ -195,9 +192,11 @@ func TestAccUnknownHost(t *testing.T) {
 			{
 				Config: config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-					plancheck.ExpectKnownValue(all, deploymentAt("c/one", "digest"), knownvalue.StringRegexp(digestPattern)),
-					plancheck.ExpectKnownValue(all, tfjsonpath.New("objects").AtMapKey("a/one"), knownvalue.MapSizeExact(1)),
-					plancheck.ExpectUnknownValue(all, tfjsonpath.New("objects").AtMapKey("c/one")),
+					plancheck.ExpectKnownValue(all, elementAt("deployments", "c/one"), knownvalue.NotNull()),
+					plancheck.ExpectKnownValue(all, elementAt("objects", "a/one ConfigMap/"+s.namespace+"/one"), knownvalue.NotNull()),
+					// A rendering needs no cluster.
+					plancheck.ExpectKnownValue(all, elementAt("objects", "c/one ConfigMap/"+s.namespace+"/one"), knownvalue.NotNull()),
+					plancheck.ExpectKnownValue(all, elementAt("clusters", "c"), knownvalue.StringExact("1/1 deployment, 1/1 object")),
 					plancheck.ExpectKnownValue(all, tfjsonpath.New("summary"), knownvalue.StringExact("+3 ~0 -0 =0")),
 				}},
 				Check: func(*terraform.State) error { s.expectReleases(t, 2, "one"); return nil },

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -20,7 +21,7 @@ import (
 
 var _ datasource.DataSourceWithConfigure = (*deploymentsDataSource)(nil)
 
-// deploymentsDataSource tells how deployments are doing on their clusters.
+// deploymentsDataSource reports how deployments are doing on their clusters.
 type deploymentsDataSource struct {
 	framework.DataSourceName
 	configuredDataSource
@@ -33,21 +34,36 @@ func newDeploymentsDataSource() datasource.DataSource {
 func (d *deploymentsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := selectionAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
-		"state": framework.ComputedString("The worst state of all deployments."),
-		"resource_counts": schema.SingleNestedAttribute{
-			Computed: true, Attributes: countsAttributes(), MarkdownDescription: "The objects of all deployments, each counted once.",
-		},
-		"unreachable": framework.ComputedStrings("Clusters that could not be read. Their deployments are missing here."),
-		"unobserved":  framework.ComputedStrings("Deployments whose objects could not be read, as `cluster/bundle`. A warning has the reason; their state is the state of their release."),
-		"deployments": framework.ComputedObjects("The deployments, by `cluster/bundle`.", map[string]schema.Attribute{
+		"state":           framework.ComputedString("The worst state of all deployments. Empty instead of `Ready` if a cluster or a deployment could not be read."),
+		"ready":           computedNumber("Number of deployments that are `Ready`."),
+		"failed":          computedNumber("Number of deployments that are `ErrApplied`."),
+		"ready_clusters":  framework.ComputedString("Number of clusters on which all deployments are ready, such as `48/50`. Clusters without a deployment do not count. A cluster that could not be read is not ready."),
+		"resource_counts": computedCounts("The objects of all deployments that could be read, each counted once. Hooks and `crds/` of charts do not count."),
+		"unreachable":     framework.ComputedStrings("Clusters that could not be read. Their deployments are missing in `deployments`; `clusters` has the reason."),
+		"unobserved":      framework.ComputedStrings("Deployments on other clusters whose objects could not be read, as `cluster/bundle`. They are missing in `deployments`; `clusters` has the reason."),
+		"clusters": framework.ComputedObjects("The clusters with deployments, by name.", map[string]schema.Attribute{
+			"state":           framework.ComputedString("The worst state of the deployments on this cluster. Empty instead of `Ready` if the cluster or a deployment could not be read."),
+			"deployments":     computedNumber("Number of deployments that the cluster should have, whether they could be read or not."),
+			"ready":           computedNumber("Number of deployments that are `Ready`."),
+			"failed":          computedNumber("Number of deployments that are `ErrApplied`."),
+			"reachable":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the cluster could be read. If not, all numbers except `deployments` are 0. With `on_unreachable = \"error\"` of the provider, such a cluster is an error instead."},
+			"message":         framework.ComputedString("Why the cluster, or some of its deployments, could not be read, without credentials and at most 1 kB. Empty if all could be read. `message` of a deployment has the reason for its state."),
+			"resource_counts": computedCounts("The objects of the deployments that could be read on this cluster."),
+		}),
+		"deployments": framework.ComputedObjects("The deployments that could be read, by `cluster/bundle`.", map[string]schema.Attribute{
 			"release":   framework.ComputedString("Name of the Helm release."),
 			"namespace": framework.ComputedString("Namespace of the Helm release."),
-			"state":     framework.ComputedString("`Ready`, `NotReady`, `Pending` (not deployed), `OutOfSync` (another version is deployed), `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet."),
-			"message":   framework.ComputedString("The reason for the state, in full."),
-			"missing":   framework.ComputedStrings("Objects that do not exist."),
-			"modified":  framework.ComputedStrings("Objects that differ from what was deployed, each with the path that differs: `Deployment web/nginx: spec.replicas`."),
-			"not_owned": framework.ComputedStrings("Objects that another release owns, with its name."),
-			"not_ready": framework.ComputedStrings("Objects that are not ready, and why."),
+			"chart":     framework.ComputedString("Name of the deployed chart, as the release record contains it. Empty if nothing is deployed, or by another owner."),
+			"version":   framework.ComputedString("Version of the deployed chart, as the release record contains it. Empty if nothing is deployed, or by another owner."),
+			"digest": framework.ComputedString("Digest over all input of the deployed release, as its release record contains it. It differs from the wanted one if the state is `OutOfSync`. " +
+				"Empty if nothing is deployed, or if another owner or tool wrote the newest revision."),
+			"resource_counts": computedCounts("The objects of the deployment, each counted once."),
+			"state":           framework.ComputedString("`Ready`, `NotReady`, `Pending` (not deployed), `OutOfSync` (another version is deployed), `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet."),
+			"message":         framework.ComputedString("The reason for the state, in full."),
+			"missing":         framework.ComputedStrings("Objects that do not exist."),
+			"modified":        framework.ComputedStrings("Objects that differ from what was deployed, each with the path that differs: `Deployment web/nginx: spec.replicas`."),
+			"not_owned":       framework.ComputedStrings("Objects that another release owns, with its name."),
+			"not_ready":       framework.ComputedStrings("Objects that are not ready, and why."),
 		}),
 	})
 	resp.Schema = datasourceschema.Schema{
@@ -61,19 +77,40 @@ type deploymentsModel struct {
 	Bundles        types.List   `tfsdk:"bundles"`
 	Targets        types.List   `tfsdk:"targets"`
 	State          types.String `tfsdk:"state"`
+	Ready          types.Int64  `tfsdk:"ready"`
+	Failed         types.Int64  `tfsdk:"failed"`
+	ReadyClusters  types.String `tfsdk:"ready_clusters"`
 	ResourceCounts types.Object `tfsdk:"resource_counts"`
+	Clusters       types.Map    `tfsdk:"clusters"`
 	Unreachable    types.List   `tfsdk:"unreachable"`
 	Unobserved     types.List   `tfsdk:"unobserved"`
 	Deployments    types.Map    `tfsdk:"deployments"`
 }
 
-func surveyedTypes() map[string]attr.Type {
+func computedNumber(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+func computedCounts(description string) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Computed: true, Attributes: countsAttributes(), MarkdownDescription: description}
+}
+
+func deploymentStatusTypes() map[string]attr.Type {
 	list := types.ListType{ElemType: types.StringType}
+	all := framework.StringTypes("release", "namespace", "chart", "version", "digest", "state", "message")
+	maps.Copy(all, map[string]attr.Type{"resource_counts": countsType(), "missing": list, "modified": list, "not_owned": list, "not_ready": list})
+	return all
+}
+
+func clusterStatusTypes() map[string]attr.Type {
 	return map[string]attr.Type{
-		"release": types.StringType, "namespace": types.StringType, "state": types.StringType, "message": types.StringType,
-		"missing": list, "modified": list, "not_owned": list, "not_ready": list,
+		"state": types.StringType, "message": types.StringType, "reachable": types.BoolType, "resource_counts": countsType(),
+		"deployments": types.Int64Type, "ready": types.Int64Type, "failed": types.Int64Type,
 	}
 }
+
+// maxReason is how many bytes of the reason are stored why a cluster could not be read.
+const maxReason = 1000
 
 func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var data deploymentsModel
@@ -95,7 +132,8 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	data.set(found)
+	data.setDeployments(found.Reports())
+	data.setOverview(found.Overview(wanted), d.providerData.masker)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
@@ -119,25 +157,45 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 	return result.Deployments
 }
 
-// set enters Terraform.
-func (m *deploymentsModel) set(found deploy.Observation) {
+// setDeployments enters Terraform.
+func (m *deploymentsModel) setDeployments(reports map[string]deploy.Report) {
 	values := map[string]attr.Value{}
-	for name, report := range found.Reports() {
-		values[name] = types.ObjectValueMust(surveyedTypes(), map[string]attr.Value{
-			"release":   types.StringValue(report.Release),
-			"namespace": types.StringValue(report.Namespace),
-			"state":     types.StringValue(string(report.State)),
-			"message":   types.StringValue(report.Message),
-			"missing":   framework.StringListValue(report.Missing),
-			"modified":  framework.StringListValue(report.Modified),
-			"not_owned": framework.StringListValue(report.NotOwned),
-			"not_ready": framework.StringListValue(report.NotReady),
+	for name, report := range reports {
+		values[name] = types.ObjectValueMust(deploymentStatusTypes(), map[string]attr.Value{
+			"release":         types.StringValue(report.Release),
+			"namespace":       types.StringValue(report.Namespace),
+			"chart":           types.StringValue(report.Chart),
+			"version":         types.StringValue(report.Version),
+			"digest":          types.StringValue(report.Digest),
+			"state":           types.StringValue(string(report.State)),
+			"message":         types.StringValue(report.Message),
+			"resource_counts": countsValue(report.Counts),
+			"missing":         framework.StringListValue(report.Missing),
+			"modified":        framework.StringListValue(report.Modified),
+			"not_owned":       framework.StringListValue(report.NotOwned),
+			"not_ready":       framework.StringListValue(report.NotReady),
 		})
 	}
-	state, counts := found.Total()
-	unreachable, unobserved := found.Unseen()
-	m.State = types.StringValue(string(state))
-	m.ResourceCounts = countsValue(counts)
-	m.Unreachable, m.Unobserved = framework.StringListValue(unreachable), framework.StringListValue(unobserved)
-	m.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: surveyedTypes()}, values)
+	m.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: deploymentStatusTypes()}, values)
+}
+
+// setOverview enters Terraform. Why a cluster could not be read is text of others, and is stored.
+func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *diff.Masker) {
+	clusters := map[string]attr.Value{}
+	for name, cluster := range overview.Clusters {
+		clusters[name] = types.ObjectValueMust(clusterStatusTypes(), map[string]attr.Value{
+			"state":           types.StringValue(string(cluster.State)),
+			"deployments":     types.Int64Value(int64(cluster.Deployments)),
+			"ready":           types.Int64Value(int64(cluster.Ready)),
+			"failed":          types.Int64Value(int64(cluster.Failed)),
+			"reachable":       types.BoolValue(cluster.IsReachable),
+			"message":         types.StringValue(diff.WithoutMiddle(masker.Shown(cluster.Message), maxReason)),
+			"resource_counts": countsValue(cluster.Objects),
+		})
+	}
+	m.Clusters = types.MapValueMust(types.ObjectType{AttrTypes: clusterStatusTypes()}, clusters)
+	m.State, m.ReadyClusters = types.StringValue(string(overview.State)), types.StringValue(overview.ReadyClusters)
+	m.Ready, m.Failed = types.Int64Value(int64(overview.Ready)), types.Int64Value(int64(overview.Failed))
+	m.ResourceCounts = countsValue(overview.Objects)
+	m.Unreachable, m.Unobserved = framework.StringListValue(overview.Unreachable), framework.StringListValue(overview.Unobserved)
 }

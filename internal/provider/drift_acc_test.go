@@ -122,27 +122,23 @@ func expectSays(t *testing.T, output string, parts ...string) {
 	}
 }
 
-type counts struct {
-	Desired  int `json:"desired_ready"`
-	Ready    int `json:"ready"`
-	NotReady int `json:"not_ready"`
-	Modified int `json:"modified"`
-	Missing  int `json:"missing"`
-	NotOwned int `json:"not_owned"`
-	Unknown  int `json:"unknown"`
-}
-
 func (w *workspace) expectCounts(t *testing.T, want counts, byCluster map[string]counts) {
 	t.Helper()
 	var all counts
-	w.attribute(t, "resource_counts", &all)
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("resource_counts (-want +got):\n%s", diff)
+	clusters := map[string]counts{}
+	for cluster, summary := range w.shown(t).Clusters {
+		of := countsOf(t, summary)
+		clusters[cluster] = of
+		all = counts{
+			all.Desired + of.Desired, all.Ready + of.Ready, all.NotReady + of.NotReady, all.Modified + of.Modified,
+			all.Missing + of.Missing, all.NotOwned + of.NotOwned, all.Unknown + of.Unknown,
+		}
 	}
-	var clusters map[string]counts
-	w.attribute(t, "cluster_resource_counts", &clusters)
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("objects of all clusters (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(byCluster, clusters); diff != "" {
-		t.Errorf("cluster_resource_counts (-want +got):\n%s", diff)
+		t.Errorf("objects by cluster (-want +got):\n%s", diff)
 	}
 }
 

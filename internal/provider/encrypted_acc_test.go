@@ -165,8 +165,7 @@ func TestAccEncryptedFiles(t *testing.T) {
 	}
 	w.expectEmptyPlan(t)
 
-	var objects map[string]map[string]string
-	w.attribute(t, "objects", &objects)
+	objects := w.objects(t)
 	if hashes := objects["a/fleet-db"]; len(hashes) != 2 || hashes["ConfigMap/"+s.namespace+"/db"] != hashes["Secret/"+s.namespace+"/db"] {
 		t.Errorf("the hashes of objects tell them apart: %v", objects)
 	}

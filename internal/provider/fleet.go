@@ -120,7 +120,7 @@ func connector(clusters *cluster.Set) deploy.Clusters {
 func (f *providerData) preview() *deploy.Preview {
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
-		Connectable: f.clusters.IsConnectable, Engine: f.engine, Snapshots: f.snapshots, Parallelism: f.parallelism,
+		Connectable: f.clusters.IsConnectable, Engine: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.parallelism,
 		Owner: f.owner, OwnerUnknown: f.ownerUnknown, KnowsInstance: f.registry.KnowsInstance,
 	}
 }

@@ -35,6 +35,7 @@ type gitRepoModel struct {
 	ForceSyncGeneration types.Int64  `tfsdk:"force_sync_generation"`
 	Commit              types.String `tfsdk:"commit"`
 	Bundles             types.Map    `tfsdk:"bundles"`
+	Contents            types.Map    `tfsdk:"contents"`
 
 	// hold keeps bundles that cannot be made as they are.
 	hold bool
@@ -132,7 +133,7 @@ func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _
 	if diags.HasError() {
 		return ""
 	}
-	m.Bundles = bundles
+	m.Bundles, m.Contents = bundles, contentsOf(bundles)
 	if m.Repo.IsNull() {
 		m.Commit = types.StringNull()
 		return ""

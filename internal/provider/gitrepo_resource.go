@@ -74,11 +74,12 @@ func (m *gitRepoResourceModel) request(ctx context.Context, prior *gitRepoResour
 }
 
 func (m *gitRepoResourceModel) setPlanned(planned *source.Planned, prior *gitRepoResourceModel) {
-	m.Commit, m.Bundles = types.StringUnknown(), types.MapUnknown(bundleObjectType())
+	m.Commit, m.Bundles, m.Contents = types.StringUnknown(), types.MapUnknown(bundleObjectType()), types.MapUnknown(types.StringType)
 	if planned == nil {
 		return
 	}
 	m.Bundles = bundlesOf(planned.Elements)
+	m.Contents = contentsOf(m.Bundles)
 	switch {
 	case m.Repo.IsNull():
 		m.Commit = types.StringNull()
@@ -87,6 +88,10 @@ func (m *gitRepoResourceModel) setPlanned(planned *source.Planned, prior *gitRep
 	case planned.Pinned:
 		m.Commit = types.StringValue(planned.Commit)
 	}
+}
+
+func (m *gitRepoResourceModel) storedContents() (contents, bundles types.Map) {
+	return m.Contents, m.Bundles
 }
 
 // gitRepoAttributes are those of the resource and of the data source alike.
@@ -154,8 +159,9 @@ func gitRepoAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "A changed number deploys all bundles again, and resolves the version constraints of charts again.",
 		},
-		"commit":  framework.ComputedString("The last commit whose content changed a bundle. Null for a `directory`."),
-		"bundles": bundlesAttribute(),
+		"commit":   framework.ComputedString("The last commit whose content changed a bundle. Null for a `directory`."),
+		"bundles":  bundlesAttribute(),
+		"contents": contentsAttribute(),
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 	resp.Diagnostics.Append(resp.State.Get(ctx, &state)...)
 	state.ID = types.StringValue(id)
 	setDefaults(&state)
-	state.setRecords(imported.Records, nil)
+	state.setShown(state.contents(imported.Records, nil, nil).Shown())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -35,8 +35,7 @@ func TestAccImport(t *testing.T) {
 			w.configure(t, config...)
 			w.apply(t)
 			before, objects := s.releases(t, 0), s.uids(t)
-			var known, recalled map[string]map[string]string
-			w.attribute(t, "objects", &known)
+			known := w.objects(t)
 			w.run(t, "state", "rm", "fleet_cluster_target.all")
 			again(t, w, config)
 			if changes := w.plannedChanges(t); len(changes) > 0 && name == "by command" {
@@ -44,8 +43,7 @@ func TestAccImport(t *testing.T) {
 			}
 			w.apply(t)
 			w.expectEmptyPlan(t)
-			w.attribute(t, "objects", &recalled)
-			if diff := cmp.Diff(known, recalled); diff != "" {
+			if diff := cmp.Diff(known, w.objects(t)); diff != "" {
 				t.Errorf("objects (-before +after):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, s.releases(t, 0), cmp.AllowUnexported(record{})); diff != "" {

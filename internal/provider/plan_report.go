@@ -23,6 +23,15 @@ func (f *providerData) openReport(diags *diag.Diagnostics) {
 	f.planReport = writer
 }
 
+// comparedAs is how the objects of a plan are compared: for a report, also if the plan does not show
+// it.
+func (f *providerData) comparedAs(plan *targetModel) deploy.DiffMode {
+	if mode := plan.diff(); mode != deploy.DiffSummary || !f.planReport.IsWanted() {
+		return mode
+	}
+	return deploy.DiffAuto
+}
+
 // reportPlan reports the plan of a target whose state is before.
 func (f *providerData) reportPlan(operation planreport.Operation, before *targetModel, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
 	f.addReport(before, planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, report.Diff(name, found))}, diags)

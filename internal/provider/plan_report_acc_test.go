@@ -72,7 +72,7 @@ func TestAccPlanReport(t *testing.T) {
 	}
 	configure := func(value string, labels ...string) {
 		t.Helper()
-		w.configure(t, s.provider("", labels...), hidden(value), s.bundle("logs", "x"), target("", "fleet_bundle.hidden.bundles", "fleet_bundle.logs.bundles"))
+		w.configure(t, s.provider("", labels...), hidden(value), s.bundle("logs", "x"), target(`diff = "summary"`, "fleet_bundle.hidden.bundles", "fleet_bundle.logs.bundles"))
 	}
 
 	configure("x", on, on)
@@ -90,7 +90,7 @@ func TestAccPlanReport(t *testing.T) {
 	changed := []string{"all: update", "a/hidden change", "  hidden changed", "  hidden changed", "a/logs keep", "b/hidden remove", "  hidden removed", "  hidden removed", "b/logs remove", "  logs removed"}
 	read = expect("a change", changed...)
 	d := read.Targets[0].Deployments[0]
-	if text := read.Targets[0].Diffs[d.Diff]; !strings.Contains(text, "-  key: x\n+  key: \"y\"\n") || !strings.Contains(text, "(sensitive value, changed)") {
+	if text := read.Targets[0].Diffs[d.Diff]; !strings.Contains(text, "+  key: (from HCL, changed)\n") || !strings.Contains(text, "(sensitive value, changed)") {
 		t.Errorf("the diff is %q", text)
 	}
 	if d.DigestBefore == "" || d.DigestAfter == "" || d.DigestBefore == d.DigestAfter || d.Stage != 1 {
@@ -161,7 +161,7 @@ func TestAccPlanReportRequests(t *testing.T) {
 	w := newWatched(t)
 	configure := func(value string) {
 		t.Helper()
-		w.configure(t, w.clusters(), w.secretive(value, "secret-"+value), target("", "fleet_bundle.one.bundles"))
+		w.configure(t, w.clusters(), w.secretive(value, "secret-"+value), target(`diff = "summary"`, "fleet_bundle.one.bundles"))
 	}
 	configure("x")
 	w.apply(t)

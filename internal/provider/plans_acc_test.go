@@ -79,8 +79,6 @@ func normalPlan(output, namespace string) string {
 	text = regexp.MustCompile(`(?m)^.*: (Refreshing state|Reading|Read complete|Still reading).*\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`(?s)^.*?(\nTerraform will perform the following actions:)`).ReplaceAllString(text, "$1")
 	text = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`).ReplaceAllString(text, "")
-	// Where the two show the same change in different ways.
-	text = regexp.MustCompile(`(?ms)^      ([~+-]) bundles +=( \[)\n.*?^        \]`).ReplaceAllString(text, "      $1 bundles                 =$2...]")
 	// OpenTofu lists write-only attributes with each change, Terraform hides those that are
 	// not given among the unchanged.
 	text = regexp.MustCompile(`(?m)^      [~+-] (values|files)_wo +=.*\n`).ReplaceAllString(text, "")
@@ -91,6 +89,8 @@ func normalPlan(output, namespace string) string {
 	text = numbered(text, `v1-[0-9a-f]{32}`, "v1-digest-%d")
 	text = numbered(text, `v0\.0\.0\+[0-9a-f]{12}`, "v0.0.0+content-%d")
 	text = numbered(text, `"[0-9a-f]{12}"`, `"hash-%d"`)
+	text = numbered(text, ` [0-9a-f]{12}"`, ` hash-%d"`)
+	text = numbered(text, ` [0-9a-f]{8}"`, ` digits-%d"`)
 	text = regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(text, "")
 	return strings.TrimSpace(text) + "\n"
 }

@@ -74,7 +74,7 @@ func (d *renderDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 func selectionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"bundles": schema.ListAttribute{
-			Required:            true,
+			Required: true, Sensitive: true,
 			ElementType:         types.MapType{ElemType: bundleObjectType()},
 			MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`.",
 		},

@@ -80,7 +80,7 @@ func TestAccRequestsOfAnApply(t *testing.T) {
 			"create " + maps: objects, "create " + records: 1, "update " + records: 1, "list " + maps: 5, "list " + records: 1,
 		}},
 		{name: "upgrade", value: "second", args: []string{"apply", "-auto-approve", "-input=false"}, most: map[string]int{
-			"patch " + maps: objects, "create " + records: 1, "update " + records: 2, "list " + maps: 5, "get " + records: 2, "list " + records: 1,
+			"patch " + maps: objects, "create " + records: 1, "update " + records: 2, "list " + maps: 5, "get " + records: 3, "list " + records: 1,
 		}},
 		{name: "destroy", value: "second", args: []string{"destroy", "-auto-approve", "-input=false"}, most: map[string]int{
 			"delete " + maps: objects, "delete " + records: 2, "update " + records: 1, "list " + maps: 5, "get " + records: 3, "list " + records: 1,

@@ -35,8 +35,8 @@ func (s *fixture) machine(t *testing.T) map[string]string {
 	return map[string]string{s.env.Kubeconfig(): "KUBECONFIG", s.env.Contexts()[0]: "CONTEXT", string(system.UID): "UID"}
 }
 
-// rewritten replaces texts in the private state of each resource, which is JSON of
-// base64 in base64.
+// rewritten replaces texts in the attributes and in the private state of each resource, which
+// is JSON of base64 in base64.
 func rewritten(t *testing.T, state []byte, replace *strings.Replacer) []byte {
 	t.Helper()
 	var document map[string]any
@@ -62,6 +62,9 @@ func rewritten(t *testing.T, state []byte, replace *strings.Replacer) []byte {
 				t.Fatal(err)
 			}
 			fields["private"] = base64.StdEncoding.EncodeToString(packed)
+			if attributes, ok := fields["attributes"].(map[string]any); ok {
+				replaceTexts(attributes["records"], replace)
+			}
 		}
 	}
 	out, err := json.MarshalIndent(document, "", "  ")
@@ -69,6 +72,16 @@ func rewritten(t *testing.T, state []byte, replace *strings.Replacer) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// replaceTexts replaces in the elements of a map of texts.
+func replaceTexts(values any, replace *strings.Replacer) {
+	of, _ := values.(map[string]any)
+	for key, value := range of {
+		if text, ok := value.(string); ok {
+			of[key] = replace.Replace(text)
+		}
+	}
 }
 
 func decode(t *testing.T, text []byte, into any) {

@@ -32,7 +32,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	}
 	capabilities.Pin(desired.Deployments)
 	shown, was := plan.shown(), before.shown()
-	planned := shown.Objects()
+	planned := shown.PlannedObjects()
 	change := deploy.Replan(desired, prior, deploy.Shown{
 		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldsBroken: plan.holdsBroken() && !shown.IsUnknown, Writes: shown.Writes,
 		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
@@ -46,7 +46,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	}
 	outcome := f.engine.Apply(ctx, deploy.Request{
 		TargetIdentity: plan.identity(f), Create: create,
-		Write: change.Write, Planned: planned, Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
+		Write: change.Write, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
 		Prior: prior, Lost: was.Lost(), Settings: settings,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
@@ -56,7 +56,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	}
 	f.logPanics(ctx, outcome.Failures)
 	f.forgetUnreachable(name, &outcome, diags)
-	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.Digests()))
+	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.ShowsOther))
 	addMessages(diags, report.Failures(name, outcome))
 	addMessages(diags, report.Notices(name, outcome.Notices))
 	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, shown.LeavesOut)
@@ -65,15 +65,20 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		Entry: f.clusters.Connection, ShowsObjects: plan.PlanObjects.ValueBool(),
 	})
 	repack(private, capabilities, f.capabilities().AfterWrite(ctx, capabilities, desired.Deployments, change.Write), diags)
-	setApplied(ctx, plan, records, state.WantedReleases(was.Lost(), desired.Deployments, leftOut), counts, change, diags)
+	lost := state.WantedReleases(was.Lost(), desired.Deployments, leftOut)
+	after := state.ShownAfter(plan.contents(records, lost, shown.HeldAfter(change)), change, shown)
+	if !diags.HasError() {
+		addMessages(diags, report.Inconsistent(name, after.Differences(shown)))
+	}
+	setApplied(ctx, plan, after, counts, change, diags)
 	return true
 }
 
 // setApplied makes the computed attributes of what is true after an apply.
-func setApplied(ctx context.Context, plan *targetModel, records map[deploy.Key]deploy.Record, lost state.LostReleases, counts status.Changes, change deploy.Change, diags *diag.Diagnostics) {
+func setApplied(ctx context.Context, plan *targetModel, after state.Shown, counts status.Changes, change deploy.Change, diags *diag.Diagnostics) {
 	planned := plan.Records
-	plan.setRecords(records, lost)
-	if planned.IsNull() || !counts.Any() && !framework.IsUnknownInside(ctx, planned) { // Null in a state of an earlier version, before its first refresh.
+	plan.setShown(after)
+	if !counts.Any() && !framework.IsUnknownInside(ctx, planned) {
 		plan.Records = planned
 	}
 	if plan.Summary.IsUnknown() {

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 func TestLeavesOut(t *testing.T) {
 	t.Parallel()
 	var planned targetModel
-	planned.setRecords(map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "kept"}: {Digest: "old"}}, nil)
+	planned.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{{Cluster: "a", Bundle: "kept"}: {Digest: "old"}}}.Shown())
 	if planned.shown().LeavesOut(deploy.Key{Cluster: "a", Bundle: "kept"}) || !planned.shown().LeavesOut(deploy.Key{Cluster: "a", Bundle: "absent"}) {
 		t.Error("what the plan shows and what it leaves out is mixed up")
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -37,14 +38,11 @@ type targetModel struct {
 	ID                 types.String   `tfsdk:"id"`
 	Deployments        types.Map      `tfsdk:"deployments"`
 	Objects            types.Map      `tfsdk:"objects"`
+	NotReady           types.Map      `tfsdk:"not_ready"`
+	Clusters           types.Map      `tfsdk:"clusters"`
 	Records            types.Map      `tfsdk:"records"`
 	Summary            types.String   `tfsdk:"summary"`
 	Stages             types.String   `tfsdk:"stages"`
-	ReadyClusters      types.String   `tfsdk:"ready_clusters"`
-	Ready              types.Int64    `tfsdk:"ready"`
-	Failed             types.Int64    `tfsdk:"failed"`
-	ResourceCounts     types.Object   `tfsdk:"resource_counts"`
-	ClusterCounts      types.Map      `tfsdk:"cluster_resource_counts"`
 	Timeouts           timeouts.Value `tfsdk:"timeouts"`
 
 	// driftState is what private state adds to the deployments.
@@ -82,7 +80,11 @@ func (m *targetModel) drift() deploy.Drift {
 	return deploy.Drift(m.Drift.ValueString())
 }
 
-func (m *targetModel) showsDiff() bool { return m.Diff.ValueString() == diffRendered }
+// diff is auto for a configuration without the attribute. A state that was written before auto
+// was there has none either.
+func (m *targetModel) diff() deploy.DiffMode {
+	return deploy.DiffMode(cmp.Or(m.Diff.ValueString(), string(deploy.DiffAuto)))
+}
 
 func (m *targetModel) holdsBroken() bool { return m.OnError.ValueString() == onErrorHold }
 

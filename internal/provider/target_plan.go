@@ -112,10 +112,10 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	}
 	name := gone.Name.ValueString()
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
-	if (gone.showsDiff() || r.providerData.planReport.IsWanted()) && !resp.Diagnostics.HasError() {
-		found = r.providerData.preview().Diff(ctx, gone.identity(r.providerData), gone.TakeOwnership.ValueBool(), removal)
-	}
-	if gone.showsDiff() {
+	if !resp.Diagnostics.HasError() {
+		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
+			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
+		}, removal)
 		addMessages(&resp.Diagnostics, report.Diff(name, found))
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
@@ -196,7 +196,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Documents: plan.showsDiff() || f.planReport.IsWanted(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: f.comparedAs(plan), Wait: plan.Wait.ValueBool(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -210,10 +210,10 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), ShowsDiff: plan.showsDiff() || f.planReport.IsWanted(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Diff: f.comparedAs(plan), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
-	if !plan.showsDiff() {
+	if plan.diff() == deploy.DiffSummary {
 		found.Diff = deploy.DiffReport{}
 	}
 	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
@@ -221,7 +221,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		addMessages(diags, report.UnknownObjects(name, &planned.Unknown))
 	}
 	f.reportPlan(operationOf(before), before, name, &planned, changes, diags)
-	plan.setPlanned(before, prior, &planned, before.shown().Lost().Wanted(desired.Deployments))
+	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 }
 
 // repeats reports whether the plan of a target is repeated during an apply, given its id. It was

@@ -18,7 +18,7 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	stored := map[string]string{"Widget ns/web: spec.pruned": "-"}
 	record := deploy.Record{Release: "web", Namespace: "ns", Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
 	var model targetModel
-	model.setRecords(map[deploy.Key]deploy.Record{key: record}, nil)
+	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: record}}.Shown())
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, model.records()); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
@@ -28,11 +28,11 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 
 	earlier := deploy.Record{Release: "web", Namespace: "ns", Known: record.Known}
 	model = targetModel{driftState: state.DriftState{Deployments: map[string]state.DeploymentDrift{key.String(): {Stored: stored}}}}
-	model.setRecords(map[deploy.Key]deploy.Record{key: earlier}, nil)
+	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: earlier}}.Shown())
 	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || !model.driftState.HasStored() {
 		t.Errorf("of a state of an earlier version (-want +got):\n%s", diff)
 	}
-	model.setRecords(model.records(), nil)
+	model.setShown(state.Contents{Records: model.records()}.Shown())
 	model.driftState = state.DriftStateOf(model.records(), true)
 	if diff := cmp.Diff(stored, model.records()[key].Stored); diff != "" || model.driftState.HasStored() {
 		t.Errorf("after a refresh (-want +got):\n%s", diff)

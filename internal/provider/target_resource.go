@@ -17,9 +17,10 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure   = (*targetResource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*targetResource)(nil)
-	_ resource.ResourceWithImportState = (*targetResource)(nil)
+	_ resource.ResourceWithConfigure    = (*targetResource)(nil)
+	_ resource.ResourceWithModifyPlan   = (*targetResource)(nil)
+	_ resource.ResourceWithImportState  = (*targetResource)(nil)
+	_ resource.ResourceWithUpgradeState = (*targetResource)(nil)
 )
 
 // targetResource owns the Helm releases of some bundles on some clusters.
@@ -100,8 +101,8 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	lost.KeepUnreachable(observation)
 	addMessages(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
-	if model.lacksCounts() || model.Records.IsNull() || model.driftState.HasStored() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
-		model.setRecords(observation.Records, observation.Lost)
+	if model.driftState.HasStored() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
+		model.setShown(model.contents(observation.Records, observation.Lost, model.shown().Held()).Shown())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
 	}
 }
@@ -191,22 +192,22 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 	}
 	left := deploy.Without(records, removed)
 	maps.Copy(left, outcome.Records)
-	model.setRecords(left, model.shown().Lost())
+	model.setShown(model.contents(left, model.shown().Lost(), nil).Shown())
 	return false
 }
 
 // stateOf is the state that a replacement begins with. It has no name, so that every release
 // is read and labelled again.
 func stateOf(left deploy.Predecessor) *targetModel {
-	before := &targetModel{ID: types.StringValue(left.Instance)}
-	before.setRecords(left.Records, left.Lost)
+	before := &targetModel{ID: types.StringValue(left.Instance), PlanObjects: types.BoolValue(true)}
+	before.setShown(before.contents(left.Records, left.Lost, nil).Shown())
 	return before
 }
 
 // takeOver makes what a replaced target left the state of its replacement, which could not be
 // begun.
 func takeOver(m *targetModel, left deploy.Predecessor) {
-	m.setRecords(left.Records, left.Lost)
+	m.setShown(m.contents(left.Records, left.Lost, nil).Shown())
 	if m.Summary.IsUnknown() {
 		m.Summary = types.StringValue("")
 	}

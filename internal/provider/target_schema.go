@@ -19,6 +19,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
 
 const (
@@ -27,12 +28,6 @@ const (
 	// defaultOperation bounds a whole create, update or delete unless the
 	// timeouts block says otherwise.
 	defaultOperation = time.Hour
-)
-
-// The values of diff.
-const (
-	diffSummary  = "summary"
-	diffRendered = "rendered"
 )
 
 // The values of on_error.
@@ -51,14 +46,15 @@ func onErrorAttribute(description string) schema.StringAttribute {
 
 func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
+		Version: state.Version,
 		MarkdownDescription: "Owns the Helm releases of some bundles on some clusters: one release per bundle and cluster. " +
 			"The plan shows each deployment and each object that is added, changed or removed. The apply does exactly that, including the removals.",
 		Attributes: map[string]schema.Attribute{
 			"name": framework.RequiredString("Name of the target, unique for the provider's `owner`: two targets of one name are an error. Changing the name only changes labels of the release records.", framework.DNSLabel()),
 			"bundles": schema.ListAttribute{
-				Required:            true,
+				Required: true, Sensitive: true,
 				ElementType:         types.MapType{ElemType: bundleObjectType()},
-				MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`. A bundle name must not occur twice.",
+				MarkdownDescription: "The bundles: a list of `bundles` attributes of `fleet_gitrepo` and `fleet_bundle`. A bundle name must not occur twice. Sensitive as a whole, so that a plan shows one line; `contents` of these resources shows what changes.",
 			},
 			"targets": schema.ListNestedAttribute{
 				Required: true,
@@ -118,10 +114,11 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"diff": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `summary` (default): nothing. `rendered`: a warning with a unified diff of the rendered objects " +
-					"of each changed deployment. Equal diffs of several clusters are shown once. Values of Secrets are masked, and so is everything in deployments whose values come from the cluster or are write-only; " +
-					"the value of a sensitive variable can appear in another object, such as a ConfigMap. Changing this setting deploys nothing.",
-				Validators: []validator.String{stringvalidator.OneOf(diffSummary, diffRendered)},
+				MarkdownDescription: "What a plan shows of a change in addition to the names of objects. `auto` (default): a warning with a unified diff of objects that change, which is left out if no object changes inside. " +
+					"Equal diffs of several clusters are shown once. Values of Secrets are masked, and so are texts from the Terraform configuration, because they can be sensitive: they appear as `(from HCL)` or `(from HCL, changed)`. " +
+					"Numbers, booleans, keys and names are shown. Objects with values from the cluster, write-only values or encrypted files are not compared. " +
+					"`rendered`: also texts from the configuration, and what is added and removed; the value of a sensitive variable can appear. `summary`: no diff. Changing this setting deploys nothing.",
+				Validators: []validator.String{stringvalidator.OneOf(string(deploy.DiffAuto), string(deploy.DiffRendered), string(deploy.DiffSummary))},
 			},
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
 				"`stop` (default): the plan fails. `hold`: the deployment stays as it is, or is not installed. The plan warns with the cause, and all other deployments proceed. " +
@@ -136,21 +133,28 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				MarkdownDescription: "Random id of this target, a label of its release records.",
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
-			// An attribute of objects, not of nested attributes: the framework then does not walk
-			// through every value of every deployment, several times in each plan.
 			"deployments": schema.MapAttribute{
-				Computed:    true,
-				ElementType: deploymentType(),
-				MarkdownDescription: "The deployments, by `cluster/bundle`: `release` and `namespace` of the Helm release, `chart` and `version`, " +
-					"`digest`, which covers all input of the release and is empty if the release on the cluster is not from this provider, " +
-					"`state`, which is `Ready`, `NotReady`, `Modified`, `WaitApplied` or `ErrApplied`, as in Fleet, " +
-					"and `message`, the reason in one line of at most 120 bytes.",
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "The deployments, by `cluster/bundle`. Each is three words: chart and version, namespace and name of the Helm release, and the first 8 digits of its digest, " +
+					"such as `web-1.0.0 shop/web ac881d87`. The digest covers all input of the release. It is `-` if the release on the cluster is not from this provider.",
 			},
 			"objects": schema.MapAttribute{
-				Computed:    true,
-				ElementType: objectsType(),
-				MarkdownDescription: "The rendered objects of each deployment with a short hash of their content, hooks and `crds/` excepted. " +
-					"Secrets show a hash of the deployment instead, as does each object of a deployment with `valuesFrom`, `values_wo` or `files_wo`. Unknown while planning if the objects of a chart can differ in the apply. A warning has the reason, see [How to trust a plan](../guides/plans.md).",
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "The rendered objects with a short hash of their content, by `cluster/bundle kind.group/namespace/name`, such as `eu-1/web Deployment.apps/shop/web`. Hooks and `crds/` are excepted. " +
+					"Secrets show a hash of the deployment instead, as does each object of a deployment with `valuesFrom`, `values_wo` or `files_wo`. " +
+					"If the objects of a chart can differ in the apply, the deployment has one element, by `cluster/bundle`. It is known after the apply, such as `14 objects 0123456789ab`. " +
+					"A warning has the reason, see [How to trust a plan](../guides/plans.md).",
+			},
+			"not_ready": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "The deployments that are not ready, by `cluster/bundle`, each with its state and the reason in one line, as in Fleet: `NotReady: …`, `Modified: …`, `ErrApplied: …`. " +
+					"`WaitApplied` is a deployment that the last change held. Empty if all deployments are ready. Unknown while planning if the apply does not wait for a changed deployment. " +
+					"`fleet_deployments` returns the states in full.",
+			},
+			"clusters": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "How many deployments and objects are ready, by cluster, such as `3/3 deployments, 41/41 objects`, with the number of objects that are not: " +
+					"`2/3 deployments, 38/41 objects, 1 modified, 2 missing`. Hooks and `crds/` are excepted.",
 			},
 			// What a removal needs stands in the state and not in private state: the Delete of a
 			// tainted resource is not given the stored private state. Each record is one text:
@@ -169,21 +173,6 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Computed: true,
 				MarkdownDescription: "The order of the last change in words, from `dependsOn` and `rolloutStrategy`: the deployments of each stage if all succeed, " +
 					"the deployments held from the start, because they are paused, in no partition, or more than the rollout strategy allows, and the removed ones.",
-			},
-			"ready_clusters": framework.ComputedString("Number of clusters on which all deployments are ready, such as `48/50`."),
-			"ready": schema.Int64Attribute{
-				Computed: true, MarkdownDescription: "Number of deployments that are `Ready`.",
-			},
-			"failed": schema.Int64Attribute{
-				Computed: true, MarkdownDescription: "Number of deployments that are `ErrApplied`.",
-			},
-			"resource_counts": schema.SingleNestedAttribute{
-				Computed: true, Attributes: countsAttributes(),
-				MarkdownDescription: "The objects of all deployments, hooks and `crds/` excepted, each counted once, as last read.",
-			},
-			"cluster_resource_counts": schema.MapNestedAttribute{
-				Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: countsAttributes()},
-				MarkdownDescription: "The same numbers by cluster.",
 			},
 		},
 		Blocks: map[string]schema.Block{

@@ -11,11 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -25,6 +29,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sopstest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -173,7 +178,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 		maps.Copy(plain, more)
 		return plain
 	}
-	table := []allowed{{when: `.*`, unknown: "bundles commit"}}
+	table := []allowed{{when: `.*`, unknown: "bundles commit contents"}}
 	branch := s.of(t, "gitrepo of a branch", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{"repo": s.git.URL("fleet"), "branch": "main", "paths": []any{"one"}}))
 	revision := s.of(t, "gitrepo of a revision", "fleet_gitrepo", s.providerOf(t, s.access()), with(map[string]any{
 		"repo": s.git.URL("fleet"), "revision": s.commit, "bundle_paths": []any{map[string]any{"base": "one", "options": "fleet.yaml"}},
@@ -182,7 +187,7 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	branch.unknown, revision.unknown, directory.unknown = table, table, table
 	access := branch
 	access.name, access.shared, access.ofProvider = "gitrepo and its provider", nil, true
-	access.unknown = accessTable("bundles", "git", s.git.URL(""))
+	access.unknown = accessTable("bundles contents", "git", s.git.URL(""))
 	for i := range access.unknown {
 		access.unknown[i].onlyNew = true // The commit that is known already is in cache_dir.
 	}
@@ -199,12 +204,13 @@ func accessTable(unknown, attribute, prefix string) []allowed {
 func (s *samples) bundles(t *testing.T) []sample {
 	t.Helper()
 	provider := s.providerOf(t, s.access())
+	const ofBundle = `bundles["web"] contents["web"] digest`
 	of := func(name string, plain map[string]any) sample {
 		plain["name"] = "web"
 		made := s.of(t, name, "fleet_bundle", provider, plain)
 		made.unknown = []allowed{
-			{when: `name`, unknown: "bundles digest"},
-			{when: `.*`, unknown: `bundles["web"] digest`},
+			{when: `name`, unknown: "bundles contents digest"},
+			{when: `.*`, unknown: ofBundle},
 		}
 		return made
 	}
@@ -214,13 +220,13 @@ func (s *samples) bundles(t *testing.T) []sample {
 	delete(options, "target_customizations")
 	options["files"] = files
 	access := of("bundle and its provider", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}})
-	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(`bundles["web"] digest`, "registries", s.charts.RepositoryURL())
+	access.shared, access.ofProvider, access.unknown = nil, true, accessTable(ofBundle, "registries", s.charts.RepositoryURL())
 	tailored := of("customized bundle", customized)
 	tailored.createOnly = true
 	local := of("bundle of files and its provider", map[string]any{"files": files})
 	local.shared, local.ofProvider, local.unknown = nil, true, nil
 	encrypted := of("encrypted bundle and its provider", map[string]any{"files": map[string]any{"cm.yaml": s.encrypted}})
-	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: `bundles["web"] digest`}}
+	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: ofBundle}}
 	return []sample{
 		of("bundle of files", options), tailored, encrypted,
 		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
@@ -236,7 +242,7 @@ func (s *samples) options() map[string]any {
 	for _, attribute := range s.c.schemas.ResourceSchemas["fleet_bundle"].Block.Attributes {
 		plain[attribute.Name] = s.sampled(attribute)
 	}
-	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles"} {
+	for _, source := range []string{"chart", "git", "directory", "files", "digest", "bundles", "contents"} {
 		delete(plain, source)
 	}
 	return plain
@@ -330,13 +336,13 @@ func (s *samples) targets(t *testing.T) []sample {
 	target := s.of(t, "target", "fleet_cluster_target", s.providerOf(t, small), config)
 	target.state = target.deployed(t)
 	target.unknown = targetTable()
-	provider := s.of(t, "", "fleet_cluster_target", s.providerOf(t, s.clusters()), config)
-	provider.state = provider.deployed(t)
-	provider.name, provider.ofProvider, provider.unknown = "target and its provider", true, clustersTable()
-	provider.createOnly = true
+	whole := s.of(t, "", "fleet_cluster_target", s.providerOf(t, s.clusters()), config)
+	whole.state = whole.deployed(t)
+	whole.name, whole.ofProvider, whole.unknown = "target and its provider", true, clustersTable()
+	whole.createOnly = true
 	one := target
 	one.name, one.ofProvider, one.unknown = "target and its only cluster", true, clustersTable()
-	return []sample{target, provider, one}
+	return []sample{target, whole, one}
 }
 
 // clusters are a provider's, reached in every way there is.
@@ -389,33 +395,18 @@ func (s sample) deployed(t *testing.T) existing {
 		t.Fatal(plan.wrong)
 	}
 	attributes := attributesOf(t, plan.value)
-	records := map[deploy.Key]deploy.Record{}
-	objects := attributesOf(t, attributes["objects"])
-	for name, value := range attributesOf(t, attributes["deployments"]) {
-		record := deploy.Record{State: status.Ready, Objects: map[string]string{}}
-		text := func(name string, into *string) {
-			if err := attributesOf(t, value)[name].As(into); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text("release", &record.Release)
-		text("namespace", &record.Namespace)
-		text("chart", &record.Chart)
-		text("version", &record.Version)
-		text("digest", &record.Digest)
-		for object, hash := range attributesOf(t, objects[name]) {
-			var short string
-			if err := hash.As(&short); err != nil {
-				t.Fatal(err)
-			}
-			record.Objects[object] = short
-		}
-		record.Counts = status.Counts{Ready: len(record.Objects)}
-		records[deploy.Key{Cluster: name[:1], Bundle: name[2:]}] = record
+	planned := state.Shown{Deployments: textsOf(t, attributes["deployments"]), Objects: textsOf(t, attributes["objects"])}
+	records := planned.DeployRecords(state.DriftState{})
+	digests := s.digests(t, plan.value)
+	for key, record := range records {
+		chart, _, _ := strings.Cut(planned.Deployments[key.String()], " ")
+		record.Chart, record.Version, _ = strings.Cut(chart, "-")
+		record.Digest, record.State, record.Counts = digests[key], status.Ready, status.Counts{Ready: len(record.Objects)}
+		records[key] = record
 	}
 	var computed targetModel
 	computed.PlanObjects = types.BoolValue(true)
-	computed.setRecords(records, nil)
+	computed.setShown(computed.contents(records, nil, nil).Shown())
 	enter := func(name string, value attr.Value) {
 		raw, err := value.ToTerraformValue(t.Context())
 		if err != nil {
@@ -426,13 +417,47 @@ func (s sample) deployed(t *testing.T) existing {
 	enter("deployments", computed.Deployments)
 	enter("objects", computed.Objects)
 	enter("records", computed.Records)
-	enter("ready_clusters", computed.ReadyClusters)
-	enter("ready", computed.Ready)
-	enter("failed", computed.Failed)
-	enter("resource_counts", computed.ResourceCounts)
-	enter("cluster_resource_counts", computed.ClusterCounts)
+	enter("not_ready", computed.NotReady)
+	enter("clusters", computed.Clusters)
 	enter("id", types.StringValue("INSTANCE"))
 	return existing{value: tftypes.NewValue(plan.value.Type(), attributes)}
+}
+
+// digests are the whole digests of planned deployments, of which a plan shows the beginning.
+func (s sample) digests(t *testing.T, planned tftypes.Value) map[deploy.Key]string {
+	t.Helper()
+	fleet := New("test", &Cleanup{})()
+	var schema provider.SchemaResponse
+	fleet.Schema(t.Context(), provider.SchemaRequest{}, &schema)
+	var configured provider.ConfigureResponse
+	fleet.Configure(t.Context(), provider.ConfigureRequest{Config: tfsdk.Config{Schema: schema.Schema, Raw: s.provider}}, &configured)
+	var target resource.SchemaResponse
+	(&targetResource{}).Schema(t.Context(), resource.SchemaRequest{}, &target)
+	var model targetModel
+	diags := (tfsdk.Plan{Schema: target.Schema, Raw: planned}).Get(t.Context(), &model)
+	desired, _ := configured.ResourceData.(*providerData).desired(t.Context(), tfsdk.Config{Schema: target.Schema, Raw: s.config}, &model, nil, &diags) //nolint:forcetypeassert // a panic fails the test
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	digests := map[deploy.Key]string{}
+	for _, d := range desired.Deployments {
+		digests[deploy.KeyOf(d)] = d.Digest
+	}
+	return digests
+}
+
+// textsOf are the elements of a map of texts.
+func textsOf(t *testing.T, value tftypes.Value) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for name, element := range attributesOf(t, value) {
+		var text string
+		if err := element.As(&text); err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = text
+	}
+	return texts
 }
 
 // plainOf is the inverse of typedOf, for what holds only maps and texts.
@@ -450,7 +475,7 @@ func plainOf(t *testing.T, value tftypes.Value) any {
 }
 
 func targetTable() []allowed {
-	const all = "cluster_resource_counts deployments failed objects ready ready_clusters records resource_counts stages summary"
+	const all = "clusters deployments not_ready objects records stages summary"
 	return []allowed{
 		{when: `name`, unknown: all, warns: "the target's name"},
 		{when: `targets.*`, unknown: all, warns: "the target's name or rules"},
@@ -458,16 +483,16 @@ func targetTable() []allowed {
 		{when: `bundles\[0\]\["one"\](\.digest)?`, unknown: all, warns: "the bundle one"},
 		{when: `bundles\[0\]\["one"\]\.descriptor`, unknown: all, warns: "the content of bundle one"},
 		{when: `plan_objects`, unknown: "objects"},
-		{when: `adoption_key`, unknown: `cluster_resource_counts["a"] deployments["a/one"].message deployments["a/one"].state ready ready_clusters records resource_counts stages summary`, onlyOld: true},
+		{when: `wait`, unknown: `clusters["a"] not_ready`, onlyNew: true},
+		{when: `adoption_key`, unknown: `records stages summary`, onlyOld: true},
 	}
 }
 
 func clustersTable() []allowed {
-	const all = "cluster_resource_counts deployments failed objects ready ready_clusters records resource_counts stages summary"
+	const all = "clusters deployments not_ready objects records stages summary"
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
 		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values))?`, unknown: all, warns: "cluster $1"},
-		{when: `clusters\["(.)"\].*`, unknown: `objects["$1/one"]`, onlyNew: true},
 	}
 }

@@ -314,8 +314,7 @@ func TestAccWriteOnlyFiles(t *testing.T) {
 	s.expectPlan(t, "+ a/app", "+ a/other")
 	s.applyPlan(t)
 	s.expectFile(t, firstSecret)
-	var objects map[string]map[string]string
-	s.attribute(t, "objects", &objects)
+	objects := s.objects(t)
 	hashes := map[string]bool{}
 	for _, hash := range objects["a/other"] {
 		hashes[hash] = true

@@ -24,6 +24,8 @@ type ExistingObject struct {
 // Deployed is what a release record contains.
 type Deployed struct {
 	Documents []diff.Document
+	// Values are those that it was rendered with, as decoded JSON.
+	Values any
 	// Err is why it could not be read.
 	Err error
 }

@@ -61,6 +61,8 @@ type Mark struct {
 	Digest string
 	// UninstallPolicy say how the release is handled when it goes.
 	UninstallPolicy UninstallPolicy
+	// Text says where the text of its objects came from.
+	Text TextOrigin
 	// Revision is the revision this mark was written for. Helm copies labels
 	// to revisions made by others, so a mark counts only for its own revision.
 	Revision int

@@ -12,14 +12,19 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// capabilitiesWord is in every template that reads the capabilities of its cluster.
-const capabilitiesWord = "Capabilities"
+const (
+	// capabilitiesWord is in every template that reads the capabilities of its cluster.
+	capabilitiesWord = "Capabilities"
+	// lookupWord is in every template that reads objects of its cluster.
+	lookupWord = "lookup"
+)
 
 // chartFeatures are words in a chart. They are found in no time, and say what a chart could
 // do and not what it does.
 type chartFeatures struct {
 	capabilities bool
 	kinds        bool
+	lookup       bool
 }
 
 // AsksCluster says whether a deployment could depend on what its cluster can do: its
@@ -27,7 +32,13 @@ type chartFeatures struct {
 // some version of Kubernetes.
 func (c *Charts) AsksCluster(d target.Deployment) (bool, error) {
 	found, err := c.featuresOf(d)
-	return found.capabilities || valueFeatures(d.Bundle.PlainValues(d.HelmOptions().Values)), err
+	return found.capabilities || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), capabilitiesWord), err
+}
+
+// LooksUp says in the same way whether a deployment could look up objects of its cluster.
+func (c *Charts) LooksUp(d target.Deployment) (bool, error) {
+	found, err := c.featuresOf(d)
+	return found.lookup || mentions(d.Bundle.PlainValues(d.HelmOptions().Values), lookupWord), err
 }
 
 // BringsKinds says whether a deployment could change what its cluster can do.
@@ -62,10 +73,12 @@ func (c *Charts) featuresOf(d target.Deployment) (chartFeatures, error) {
 }
 
 func (m *chartFeatures) read(c *chart.Chart) {
-	m.capabilities = m.capabilities || c.Metadata.KubeVersion != "" || valueFeatures(c.Values)
+	m.capabilities = m.capabilities || c.Metadata.KubeVersion != "" || mentions(c.Values, capabilitiesWord)
+	m.lookup = m.lookup || mentions(c.Values, lookupWord)
 	for _, files := range [][]*chart.File{c.Templates, c.Files} {
 		for _, file := range files {
 			m.capabilities = m.capabilities || bytes.Contains(file.Data, []byte(capabilitiesWord))
+			m.lookup = m.lookup || bytes.Contains(file.Data, []byte(lookupWord))
 			m.kinds = m.kinds || bytes.Contains(file.Data, []byte(manifest.CRDKind)) || bytes.Contains(file.Data, []byte(manifest.APIServiceKind))
 		}
 	}
@@ -82,18 +95,19 @@ func (m *chartFeatures) readFiles(files []bundle.File) {
 	}
 }
 
-func valueFeatures(value any) bool {
+// mentions says whether a text in values has a word in it.
+func mentions(value any, word string) bool {
 	switch value := value.(type) {
 	case string:
-		return strings.Contains(value, capabilitiesWord)
+		return strings.Contains(value, word)
 	case map[string]any:
 		for _, item := range value {
-			if valueFeatures(item) {
+			if mentions(item, word) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(value, valueFeatures)
+		return slices.ContainsFunc(value, func(item any) bool { return mentions(item, word) })
 	}
 	return false
 }

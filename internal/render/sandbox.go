@@ -14,6 +14,9 @@ type Sandbox interface {
 	// Plan renders a deployment without a cluster, and reports whether another rendering
 	// would give the same.
 	Plan(ctx context.Context, d target.Deployment) (release.Rendering, error)
+	// Upgrade renders a deployment as a revision of its release with what lookup returns. It
+	// is rendered twice to find out whether it comes out alike.
+	Upgrade(ctx context.Context, d target.Deployment, revision Revision, lookup Lookup) (release.Rendering, error)
 	// Template renders a deployment for a version of Kubernetes, without a cluster. It
 	// returns YAML documents: the objects of the release, and its hooks.
 	Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error)

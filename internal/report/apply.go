@@ -100,3 +100,14 @@ func Notices(name string, notices []deploy.Notice) []Message {
 	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
 }
+
+// Inconsistent reports that an apply which succeeded left something else than its plan showed,
+// given the differences.
+func Inconsistent(name string, differences []string) []Message {
+	if len(differences) == 0 {
+		return nil
+	}
+	return failure("Target "+name+": the result is not what the plan showed",
+		"The deployments were carried out, and the state has what is on the clusters. Something changed between the plan and the apply:\n\n"+
+			listOf(differences)+"\n\nNext: Plan again. The plan shows what is left to do.")
+}

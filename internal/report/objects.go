@@ -65,7 +65,11 @@ func Diff(name string, found deploy.DiffReport) []Message {
 	if len(found.Diffs) > 0 {
 		parts = append(parts, diff.Join(found.Diffs))
 	}
-	if parts = append(parts, notCompared(&found.NotCompared)...); len(parts) == 0 {
+	left := notCompared
+	if found.Mode == deploy.DiffAuto {
+		left = clustersNotCompared
+	}
+	if parts = append(parts, left(&found.NotCompared)...); len(parts) == 0 {
 		return nil
 	}
 	return warning("Target "+name+": changes in rendered objects", strings.Join(parts, "\n\n"))
@@ -95,4 +99,16 @@ func notCompared(causes *status.Grouped) []string {
 		parts = append(parts, "Not compared: "+strings.Join(deployments, ", ")+": "+cause+".")
 	})
 	return parts
+}
+
+// clustersNotCompared is one line over all clusters.
+func clustersNotCompared(causes *status.Grouped) []string {
+	if causes.IsEmpty() {
+		return nil
+	}
+	var parts []string
+	causes.Each(func(cause string, clusters []string) {
+		parts = append(parts, "on "+diff.Clusters(clusters)+": "+cause)
+	})
+	return []string{"Not compared " + strings.Join(parts, "; ") + "."}
 }

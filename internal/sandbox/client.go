@@ -55,6 +55,18 @@ func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Renderi
 	return result.Rendering, result.Failure.masked(d).Err()
 }
 
+// Upgrade is that of render.Sandbox.
+func (c *Client) Upgrade(ctx context.Context, d target.Deployment, revision render.Revision, lookup render.Lookup) (release.Rendering, error) {
+	d = d.WithoutContent() // No plan may depend on it.
+	request := newRequest(d)
+	request.Revision = revision
+	var result Planned
+	if err := c.render(ctx, Upgrade, d, request, &result, lookup); err != nil {
+		return release.Rendering{}, err
+	}
+	return result.Rendering, result.Failure.masked(d).Err()
+}
+
 // Template is that of render.Sandbox.
 func (c *Client) Template(ctx context.Context, d target.Deployment, kubeVersion string) (objects, hooks string, err error) {
 	request := newRequest(d)

@@ -12,6 +12,8 @@ import (
 const (
 	// Plan takes a Request and returns a Planned.
 	Plan = "plan"
+	// Upgrade takes a Request and returns a Planned.
+	Upgrade = "upgrade"
 	// Template takes a Request and returns a Templated.
 	Template = "template"
 	// Apply takes a Request and returns an Applied.
@@ -34,7 +36,7 @@ type Request struct {
 	// Deployment has a bundle without files and definition: a worker that lacks the files
 	// asks for them.
 	Deployment target.Deployment
-	// KubeVersion is for Template, and Revision for Apply.
+	// KubeVersion is for Template, and Revision for Apply and Upgrade.
 	KubeVersion string
 	Revision    render.Revision
 }

@@ -39,7 +39,7 @@ func TestObjectsAreThereOnce(t *testing.T) {
 		},
 		"two versions of one kind": {
 			files: map[string]string{"a.yaml": "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n", "b.yaml": "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n"},
-			want:  "autoscaling/HorizontalPodAutoscaler/ns/a is defined twice",
+			want:  "HorizontalPodAutoscaler.autoscaling/ns/a is defined twice",
 		},
 		"two namespaces":           {files: map[string]string{"a.yaml": in("one"), "b.yaml": in("two")}},
 		"two namespaces made one":  {files: map[string]string{"a.yaml": in("one"), "b.yaml": in("two")}, change: forced, want: "ConfigMap/ns/a is defined twice, in a.yaml and in b.yaml"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kustomize"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sandbox"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/worker"
@@ -19,6 +20,7 @@ func Handlers() map[string]worker.Handler {
 	s := &service{renderer: Renderer{Kustomize: kustomize.Build}}
 	return map[string]worker.Handler{
 		sandbox.Plan:     s.plan,
+		sandbox.Upgrade:  s.upgrade,
 		sandbox.Template: s.template,
 		sandbox.Apply:    s.apply,
 		sandbox.Evaluate: evaluate,
@@ -56,7 +58,22 @@ func (s *service) apply(ctx context.Context, data []byte, ask asker) (any, error
 	if err != nil {
 		return nil, err
 	}
-	lookup := func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+	files, err := s.renderer.Apply(ctx, request.Deployment, request.Revision, lookupBy(ask))
+	return sandbox.Applied{Files: files, Failure: sandbox.FailureOf(err)}, nil
+}
+
+func (s *service) upgrade(ctx context.Context, data []byte, ask asker) (any, error) {
+	request, err := s.read(data, ask)
+	if err != nil {
+		return nil, err
+	}
+	rendering, err := s.renderer.Upgrade(ctx, request.Deployment, request.Revision, lookupBy(ask))
+	return sandbox.Planned{Rendering: rendering, Failure: sandbox.FailureOf(err)}, nil
+}
+
+// lookupBy asks the provider for objects.
+func lookupBy(ask asker) render.Lookup {
+	return func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
 		question, err := worker.Marshal(sandbox.Lookup{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name})
 		if err != nil {
 			return nil, err
@@ -68,8 +85,6 @@ func (s *service) apply(ctx context.Context, data []byte, ask asker) (any, error
 		var found map[string]any
 		return found, worker.Unmarshal(answer, &found)
 	}
-	files, err := s.renderer.Apply(ctx, request.Deployment, request.Revision, lookup)
-	return sandbox.Applied{Files: files, Failure: sandbox.FailureOf(err)}, nil
 }
 
 func evaluate(_ context.Context, data []byte, _ asker) (any, error) {

@@ -73,7 +73,7 @@ func TestRenderObjects(t *testing.T) {
 				"templates/t.yml": configMap("{{ .Release.Namespace }}-t", "z"),
 			}, nil),
 			chart: "b", version: "v0.0.0+0123456789ab",
-			want: []string{"ConfigMap/ns/a", "ConfigMap/ns/a2", "ConfigMap/ns/ns-t", "Namespace/made", "rbac.authorization.k8s.io/ClusterRole/role"},
+			want: []string{"ConfigMap/ns/a", "ConfigMap/ns/a2", "ConfigMap/ns/ns-t", "Namespace/made", "ClusterRole.rbac.authorization.k8s.io/role"},
 		},
 		"a list, and a list in it": {
 			deployment: deployment(map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ServiceAccount, metadata: {name: one}}\n" +
@@ -311,7 +311,7 @@ func TestLargeNumbersStayWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one.Hashes()["example.com/T/ns/t"] == two.Hashes()["example.com/T/ns/t"] {
+	if one.Hashes()["T.example.com/ns/t"] == two.Hashes()["T.example.com/ns/t"] {
 		t.Error("two numbers beyond 2^53 became one")
 	}
 }

@@ -44,6 +44,7 @@ func (s *Store) readSpec(ctx context.Context, spec Spec) (bundle.Result, error) 
 	if err != nil {
 		return bundle.Result{}, fmt.Errorf("building bundle %s from %s: %w", spec.Definition.Name, spec.where(), err)
 	}
+	made.HCL = bundle.HCL{Files: len(spec.Files) > 0, Texts: bundle.TextsOf(options)}
 	return bundle.Result{Bundles: []bundle.Bundle{made}, Warnings: warnings}, nil
 }
 

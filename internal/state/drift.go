@@ -109,7 +109,10 @@ func (s DriftState) ordinary(bundle string, record deploy.Record) status.Counts 
 func (s DriftState) On(key string, record deploy.Record) deploy.Record {
 	kept := s.Deployments[key]
 	_, bundle, _ := strings.Cut(key, "/")
-	record.Counts, record.Stored = s.ordinary(bundle, record), kept.Stored
+	record.Counts = s.ordinary(bundle, record)
+	if record.Stored == nil {
+		record.Stored = kept.Stored
+	}
 	if kept.Counts != nil {
 		record.Counts = *kept.Counts
 	}

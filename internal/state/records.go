@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -12,8 +13,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// storedRelease is an element of the attribute records in JSON: release.Known, with what the
-// cluster itself made of the objects.
+// noDigest is Deployed of a release that is not from this provider.
+const noDigest = "none"
+
+// storedRelease is an element of the attribute records in JSON: release.Known, with what is
+// deployed and what the cluster itself made of the objects.
 type storedRelease struct {
 	Release         string `json:"release"`
 	Namespace       string `json:"namespace"`
@@ -29,6 +33,15 @@ type storedRelease struct {
 	NamespaceKeys   bool   `json:"namespace_keys,omitempty"`
 	OwnValues       bool   `json:"own_values,omitempty"`
 
+	Chart   string `json:"chart,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Deployed is the digest on the cluster if it is another than Digest, which the target wrote.
+	Deployed string `json:"deployed,omitempty"`
+	// State is "" for Ready.
+	State   status.State `json:"state,omitempty"`
+	Message string       `json:"message,omitempty"`
+	// Objects are there if their names vary: the attribute objects has their number only.
+	Objects map[string]string `json:"objects,omitempty"`
 	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would take
 	// for drift what the cluster makes of objects.
 	Stored map[string]string `json:"stored,omitempty"`
@@ -47,14 +60,48 @@ func (stored storedRelease) known() release.Known {
 	}
 }
 
-func encodeRelease(known release.Known, stored, yielded map[string]string) string {
-	text, _ := json.Marshal(storedRelease{ // Strings, numbers and booleans cannot fail.
+func storedOf(known release.Known) storedRelease {
+	return storedRelease{
 		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
 		Digest: known.Digest, Content: known.Content, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
 		ServiceAccount: known.UninstallPolicy.ServiceAccount, KeepResources: known.UninstallPolicy.KeepResources,
 		DeleteNamespace: known.UninstallPolicy.DeleteNamespace, NamespaceKeys: known.UninstallPolicy.NamespaceKeys, OwnValues: known.UninstallPolicy.OwnValues,
-		Stored: stored, Yielded: yielded,
-	})
+	}
+}
+
+func storedRecord(record deploy.Record) storedRelease {
+	known := record.Known
+	known.Release, known.Namespace = record.Release, record.Namespace
+	stored := storedOf(known)
+	stored.Chart, stored.Version, stored.Message = record.Chart, record.Version, record.Message
+	stored.Stored, stored.Yielded = record.Stored, record.Yielded
+	if record.State != status.Ready {
+		stored.State = record.State
+	}
+	if record.Digest != stored.Digest {
+		stored.Deployed = cmp.Or(record.Digest, noDigest)
+	}
+	if record.NamesVary {
+		stored.Objects = record.Objects
+	}
+	return stored
+}
+
+// record returns the record of a deployment, without what the other attributes have of it.
+func (stored storedRelease) record() deploy.Record {
+	record := deploy.Record{
+		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
+		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message,
+		Objects: stored.Objects, Stored: stored.Stored, Yielded: stored.Yielded, Known: stored.known(),
+	}
+	if stored.Deployed == noDigest {
+		record.Digest = ""
+	}
+	return record
+}
+
+func (stored storedRelease) encode() string {
+	text, _ := json.Marshal(stored) // Strings, numbers and booleans cannot fail.
 	return string(text)
 }
 
@@ -65,15 +112,13 @@ func decodeRelease(text string) (stored storedRelease, ok bool) {
 }
 
 // EncodeKnown returns the element of a release of which nothing else is known.
-func EncodeKnown(known release.Known) string { return encodeRelease(known, nil, nil) }
+func EncodeKnown(known release.Known) string { return storedOf(known).encode() }
 
 // EncodeRecord returns the elements of records of one deployment. The current release has
 // the key of the deployment, one that a failed move left behind has the key
 // "cluster/bundle namespace/release".
 func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
-	known := record.Known
-	known.Release, known.Namespace = record.Release, record.Namespace
-	elements := map[string]string{key.String(): encodeRelease(known, record.Stored, record.Yielded)}
+	elements := map[string]string{key.String(): storedRecord(record).encode()}
 	for _, left := range record.Left {
 		elements[key.String()+" "+release.Key(left.Namespace, left.Release)] = EncodeKnown(left)
 	}
@@ -82,51 +127,28 @@ func EncodeRecord(key deploy.Key, record deploy.Record) map[string]string {
 
 // Records are the elements of the attribute records, by deployment.
 type Records struct {
-	Current map[deploy.Key]release.Known
+	Current map[deploy.Key]deploy.Record
 	// Left are the releases that a failed move left behind.
 	Left map[deploy.Key][]release.Known
-	// Stored are differences that the cluster made, see deploy.Record.
-	Stored map[deploy.Key]map[string]string
-	// Yielded are objects that wait to be taken over, see deploy.Record.
-	Yielded map[deploy.Key]map[string]string
 }
 
 // DecodeRecords reads the elements of records. One that cannot be read is left out.
 func DecodeRecords(elements map[string]string) Records {
-	found := Records{
-		Current: map[deploy.Key]release.Known{}, Left: map[deploy.Key][]release.Known{},
-		Stored: map[deploy.Key]map[string]string{}, Yielded: map[deploy.Key]map[string]string{},
-	}
+	found := Records{Current: map[deploy.Key]deploy.Record{}, Left: map[deploy.Key][]release.Known{}}
 	for _, name := range slices.Sorted(maps.Keys(elements)) {
 		stored, ok := decodeRelease(elements[name])
 		if !ok {
 			continue
 		}
 		deployment, _, isLeft := strings.Cut(name, " ")
-		cluster, bundle, _ := strings.Cut(deployment, "/")
-		key := deploy.Key{Cluster: cluster, Bundle: bundle}
+		key := keyOf(deployment)
 		if isLeft {
 			found.Left[key] = append(found.Left[key], stored.known())
 			continue
 		}
-		found.Current[key] = stored.known()
-		if len(stored.Stored) > 0 {
-			found.Stored[key] = stored.Stored
-		}
-		if len(stored.Yielded) > 0 {
-			found.Yielded[key] = stored.Yielded
-		}
+		found.Current[key] = stored.record()
 	}
 	return found
-}
-
-// Complete adds to the record of a deployment what its elements have.
-func (r Records) Complete(key deploy.Key, record deploy.Record) deploy.Record {
-	record.Known, record.Left, record.Yielded = r.Current[key], r.Left[key], r.Yielded[key]
-	if stored, has := r.Stored[key]; has { // Else an earlier version kept it in the drift state.
-		record.Stored = stored
-	}
-	return record
 }
 
 // LostReleases are releases without a deployment: they were not on their cluster when it was
@@ -136,9 +158,9 @@ type LostReleases map[deploy.Key]release.Known
 // Lost are the lost releases, given whether there is a deployment.
 func (r Records) Lost(isDeployed func(deploy.Key) bool) LostReleases {
 	lost := LostReleases{}
-	for key, known := range r.Current {
+	for key, record := range r.Current {
 		if !isDeployed(key) {
-			lost[key] = known
+			lost[key] = record.Known
 		}
 	}
 	return lost

@@ -1,90 +1,195 @@
 package state
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// Deployment is what the attributes deployments and objects show of one deployment.
-type Deployment struct {
-	Release, Namespace, Chart, Version, Digest, State, Message string
-	// Objects are the hashes of its objects.
-	Objects map[string]string
-
-	// IsPlanned says that the deployment is going to be written: its state, its message and
-	// its element of records are known after the apply.
-	IsPlanned bool
-	// DigestUnknown and ObjectsUnknown say that these are known after the apply, too.
-	DigestUnknown, ObjectsUnknown bool
-}
-
-// Shown is what a plan or a state shows of deployments.
+// Shown is what a plan or a state shows of deployments: the computed maps of a target. An
+// element that is known after the apply is "".
 type Shown struct {
-	// Deployments have the keys cluster/bundle.
-	Deployments map[string]Deployment
-	// Records are the known elements of the attribute records.
+	// Deployments are the deployments by cluster/bundle, such as
+	// "web-1.0.0 shop/web ac881d87".
+	Deployments map[string]string
+	// Objects are short hashes of objects, by "cluster/bundle Kind.group/namespace/name". A
+	// deployment whose objects can have other names after each apply has one element,
+	// "cluster/bundle", such as "14 objects 0123456789ab".
+	Objects map[string]string
+	// Records are what is stored of each release, see EncodeRecord.
 	Records map[string]string
-	// IsUnknown says that a plan shows nothing of deployments.
-	IsUnknown bool
+	// NotReady are the states of deployments that are not ready, by cluster/bundle, such as
+	// "NotReady: not ready: Deployment web/nginx is InProgress".
+	NotReady map[string]string
+	// Clusters are summaries by cluster, such as "3/3 deployments, 41/41 objects".
+	Clusters map[string]string
+	// IsUnknown reports that a plan shows nothing of deployments, and NotReadyUnknown that it
+	// does not show which are ready.
+	IsUnknown, NotReadyUnknown bool
 }
 
-// ShownOf returns what a state shows of records. lost are the releases that were not on their
-// clusters.
-func ShownOf(records map[deploy.Key]deploy.Record, lost LostReleases) Shown {
-	shown := Shown{Deployments: make(map[string]Deployment, len(records)), Records: make(map[string]string, len(records))}
-	for key, record := range records {
-		shown.Deployments[key.String()] = Deployment{
-			Release: record.Release, Namespace: record.Namespace, Chart: record.Chart, Version: record.Version,
-			Digest: record.Digest, State: string(record.State), Message: record.Message, Objects: record.Objects,
+// Contents are what a state shows.
+type Contents struct {
+	Records map[deploy.Key]deploy.Record
+	// Lost are the releases that were not on their clusters.
+	Lost LostReleases
+	// Held are the deployments that the last change held.
+	Held map[deploy.Key]bool
+	// ShowsObjects reports that the state shows objects.
+	ShowsObjects bool
+}
+
+// Shown returns how a state shows its contents.
+func (c Contents) Shown() Shown {
+	shown := Shown{
+		Deployments: make(map[string]string, len(c.Records)), Objects: map[string]string{}, Records: make(map[string]string, len(c.Records)),
+		NotReady: notReady(c.Records, c.Held), Clusters: clusterSummaries(c.Records, c.Held),
+	}
+	for key, record := range c.Records {
+		shown.Deployments[key.String()] = deploymentText(record)
+		if c.ShowsObjects {
+			maps.Copy(shown.Objects, objectElements(key, record))
+		} else {
+			record.Objects = nil
 		}
 		maps.Copy(shown.Records, EncodeRecord(key, record))
 	}
-	for key, known := range lost {
-		if _, there := records[key]; !there {
+	for key, known := range c.Lost {
+		if _, there := c.Records[key]; !there {
 			shown.Records[key.String()] = EncodeKnown(known)
 		}
 	}
 	return shown
 }
 
-// ShownPlan returns what a plan shows, given what was there before and the lost releases of
-// wanted deployments.
-func ShownPlan(planned *deploy.Plan, prior map[deploy.Key]deploy.Record, lost LostReleases) Shown {
-	kept := make(map[deploy.Key]deploy.Record, len(planned.Keep))
-	for key := range planned.Keep {
-		kept[key] = prior[key]
+// ShownPlan returns what a plan shows, given what the state showed before and the lost
+// releases of wanted deployments.
+func ShownPlan(planned *deploy.Plan, before Shown, lost LostReleases, showsObjects bool) Shown {
+	all := planned.Records()
+	records := make(map[deploy.Key]deploy.Record, len(all))
+	for key, record := range all {
+		records[key] = record.Record
 	}
-	shown := ShownOf(kept, lost)
-	for _, d := range planned.Write {
-		key := deploy.KeyOf(d)
-		objects, known := planned.Objects[key]
-		rendering := planned.Renderings[key]
-		shown.Deployments[d.Key()] = Deployment{
-			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest, Objects: objects,
-			IsPlanned: true, DigestUnknown: d.Unpinned, ObjectsUnknown: !known,
+	shown := Contents{Records: records, Lost: lost, Held: planned.HeldKeys(), ShowsObjects: showsObjects}.Shown()
+	for key, record := range all {
+		if !record.IsWritten {
+			continue
 		}
-		delete(shown.Records, d.Key())
+		name := key.String()
+		shown.Records[name] = ""
+		if record.DigestUnknown {
+			shown.Deployments[name] = ""
+		}
+		if record.NamesUnknown && showsObjects {
+			shown.Objects[name] = ""
+		}
+		shown.NotReadyUnknown = shown.NotReadyUnknown || record.ReadinessUnknown
+		if record.NamesUnknown || record.ReadinessUnknown {
+			shown.Clusters[key.Cluster] = ""
+		}
+	}
+	shown.keepClusters(planned.Change, before)
+	return shown
+}
+
+// keepClusters takes the summaries of clusters on which nothing changes from before.
+func (s Shown) keepClusters(change deploy.Change, before Shown) {
+	changed := map[string]bool{}
+	for _, cluster := range change.Clusters() {
+		changed[cluster] = true
+	}
+	held, wasHeld := change.HeldKeys(), before.Held()
+	for key := range held {
+		changed[key.Cluster] = changed[key.Cluster] || !wasHeld[key]
+	}
+	for key := range wasHeld {
+		changed[key.Cluster] = changed[key.Cluster] || !held[key]
+	}
+	for cluster := range s.Clusters {
+		if text, ok := before.Clusters[cluster]; ok && !changed[cluster] {
+			s.Clusters[cluster] = text
+		}
+	}
+}
+
+// ShownAfter returns what a state shows after an apply that carried out a plan. Of what nothing
+// was done, it shows what the plan shows.
+func ShownAfter(contents Contents, change deploy.Change, plan Shown) Shown {
+	if !plan.IsUnknown {
+		contents.Records = plan.withVaryingNames(contents.Records)
+	}
+	shown := contents.Shown()
+	if !plan.IsUnknown {
+		shown.keepClusters(change, plan)
 	}
 	return shown
+}
+
+// withVaryingNames marks the records of which the plan shows only how many objects there are.
+func (s Shown) withVaryingNames(records map[deploy.Key]deploy.Record) map[deploy.Key]deploy.Record {
+	marked := make(map[deploy.Key]deploy.Record, len(records))
+	for key, record := range records {
+		_, record.NamesVary = s.Objects[key.String()]
+		marked[key] = record
+	}
+	return marked
+}
+
+// Differences are what a state shows otherwise than the plan did, sorted. There are none after
+// an apply without an error, or Terraform would report an inconsistent result.
+func (s Shown) Differences(plan Shown) []string {
+	if plan.IsUnknown {
+		return nil
+	}
+	var found []string
+	compare := func(attribute string, planned, is map[string]string) {
+		for key, text := range planned {
+			if now, ok := is[key]; !ok || text != "" && now != text {
+				found = append(found, fmt.Sprintf("%s[%q] is %q, planned was %q", attribute, key, now, text))
+			}
+		}
+		for key, now := range is {
+			if _, ok := planned[key]; !ok {
+				found = append(found, fmt.Sprintf("%s[%q] is %q and was not planned", attribute, key, now))
+			}
+		}
+	}
+	compare("deployments", plan.Deployments, s.Deployments)
+	if plan.Objects != nil {
+		compare("objects", plan.Objects, s.Objects)
+	}
+	compare("clusters", plan.Clusters, s.Clusters)
+	if !plan.NotReadyUnknown {
+		compare("not_ready", plan.NotReady, s.NotReady)
+	}
+	slices.Sort(found)
+	return found
 }
 
 // DeployRecords returns what a state knows of each deployment, given what private state has of
 // it.
 func (s Shown) DeployRecords(drift DriftState) map[deploy.Key]deploy.Record {
-	records := make(map[deploy.Key]deploy.Record, len(s.Deployments))
 	known := DecodeRecords(s.Records)
-	for name, d := range s.Deployments {
+	objects := s.objects()
+	records := make(map[deploy.Key]deploy.Record, len(s.Deployments))
+	for name, text := range s.Deployments {
 		key := keyOf(name)
-		record := drift.On(name, deploy.Record{
-			Release: d.Release, Namespace: d.Namespace, Chart: d.Chart, Version: d.Version,
-			Digest: d.Digest, State: status.State(d.State), Message: d.Message, Objects: d.Objects,
-		})
-		records[key] = known.Complete(key, record)
+		record, ok := known.Current[key]
+		if !ok {
+			record = recordOfText(text)
+		}
+		if _, record.NamesVary = s.Objects[name]; !record.NamesVary {
+			record.Objects = objects[key]
+		}
+		record.Left = known.Left[key]
+		records[key] = drift.On(name, record)
 	}
 	return records
 }
@@ -97,8 +202,23 @@ func (s Shown) Lost() LostReleases {
 	})
 }
 
-// Writes reports whether a plan shows a deployment, by its key, as going to be written.
-func (s Shown) Writes(key string) bool { return s.Deployments[key].IsPlanned }
+// Writes reports whether a plan shows a deployment as going to be written: its record is known
+// after the apply. In the plan of a create, and in one that does not know whether releases get
+// other labels, that is true of all records.
+func (s Shown) Writes(key deploy.Key) bool {
+	text, shown := s.Deployments[key.String()]
+	if !shown || s.NotReady[key.String()] == heldText {
+		return false
+	}
+	record, has := s.Records[key.String()]
+	return text == "" || !has || record == ""
+}
+
+// ShowsOther reports whether a plan shows a deployment with another digest.
+func (s Shown) ShowsOther(key deploy.Key, digest string) bool {
+	text, shown := s.Deployments[key.String()]
+	return shown && (text == "" || !strings.HasSuffix(text, " "+digits(digest)))
+}
 
 // LeavesOut reports whether a plan shows that a deployment is not there.
 func (s Shown) LeavesOut(key deploy.Key) bool {
@@ -106,22 +226,72 @@ func (s Shown) LeavesOut(key deploy.Key) bool {
 	return !shown && !s.IsUnknown
 }
 
-// Digests returns the digests that a plan shows.
-func (s Shown) Digests() map[deploy.Key]string {
-	digests := make(map[deploy.Key]string, len(s.Deployments))
-	for name, d := range s.Deployments {
-		digests[keyOf(name)] = d.Digest
+// Ready returns the deployments that a plan shows as ready after the apply.
+func (s Shown) Ready() map[deploy.Key]bool {
+	ready := map[deploy.Key]bool{}
+	if s.IsUnknown || s.NotReadyUnknown {
+		return ready
 	}
-	return digests
+	for name := range s.Deployments {
+		if _, notReady := s.NotReady[name]; !notReady {
+			ready[keyOf(name)] = true
+		}
+	}
+	return ready
 }
 
-// Objects returns the objects that a plan shows as known.
-func (s Shown) Objects() map[deploy.Key]map[string]string {
-	objects := map[deploy.Key]map[string]string{}
-	for name, d := range s.Deployments {
-		if d.Objects != nil {
-			objects[keyOf(name)] = d.Objects
+// Held returns the deployments that are shown as held.
+func (s Shown) Held() map[deploy.Key]bool {
+	held := map[deploy.Key]bool{}
+	for name, text := range s.NotReady {
+		if text == heldText {
+			held[keyOf(name)] = true
 		}
+	}
+	return held
+}
+
+// HeldAfter returns the deployments that an apply of a plan held, as far as the plan shows them.
+// One that the plan shows as ready, as that of a replacement does, is as it was.
+func (s Shown) HeldAfter(change deploy.Change) map[deploy.Key]bool {
+	held := change.HeldKeys()
+	if s.IsUnknown || s.NotReadyUnknown {
+		return held
+	}
+	shown := s.Held()
+	maps.DeleteFunc(held, func(key deploy.Key, _ bool) bool { return !shown[key] })
+	return held
+}
+
+// PlannedObjects returns the objects of the deployments whose names of objects a plan knows. A
+// hash that is known after the apply is "".
+func (s Shown) PlannedObjects() map[deploy.Key]map[string]string {
+	planned := s.objects()
+	for name, text := range s.Deployments {
+		key := keyOf(name)
+		if _, varies := s.Objects[name]; varies || s.Objects == nil || text == "" && planned[key] == nil {
+			continue
+		}
+		if planned[key] == nil { // A deployment can have no objects.
+			planned[key] = map[string]string{}
+		}
+	}
+	return planned
+}
+
+// objects returns the objects of each deployment whose names of objects are shown.
+func (s Shown) objects() map[deploy.Key]map[string]string {
+	objects := map[deploy.Key]map[string]string{}
+	for name, hash := range s.Objects {
+		deployment, object, isObject := strings.Cut(name, " ")
+		if !isObject {
+			continue
+		}
+		key := keyOf(deployment)
+		if objects[key] == nil {
+			objects[key] = map[string]string{}
+		}
+		objects[key][object] = hash
 	}
 	return objects
 }
@@ -131,102 +301,100 @@ func keyOf(name string) deploy.Key {
 	return deploy.Key{Cluster: cluster, Bundle: bundle}
 }
 
-// Optional is the value of an attribute that can be missing or not known yet.
-type Optional[T comparable] struct {
-	Value              T
-	IsMissing, Unknown bool
+// heldText is the state of a deployment that the last change held.
+const heldText = string(status.WaitApplied)
+
+// deploymentText is a deployment in three words: its chart and version, its release, and the
+// beginning of its digest.
+func deploymentText(record deploy.Record) string {
+	return oneWord(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
-// ReleaseLabels is what of a target stands on the records of its releases, and in its state beside
-// them.
-type ReleaseLabels struct {
-	// Name and AdoptionKey stand on the records.
-	Name, AdoptionKey Optional[string]
-	// PlanObjects says whether the state is to show objects, and ShowsObjects whether it does.
-	PlanObjects  Optional[bool]
-	ShowsObjects bool
-	// Exists says that there is a state.
-	Exists bool
-}
-
-// Changes reports whether every release has to be observed again, although nothing is deployed:
-// the target has another name or adoption key than before, or its objects are to be shown and
-// were not before.
-func (m ReleaseLabels) Changes(before ReleaseLabels) bool {
-	return m.Name != before.Name || m.AdoptionKey != before.AdoptionKey ||
-		(!before.ShowsObjects && (m.PlanObjects.Value || m.PlanObjects.Unknown))
-}
-
-// MayChange reports whether it is not known yet if every release has to be observed again.
-func (m ReleaseLabels) MayChange(before ReleaseLabels) bool {
-	if !before.Exists || m.Name != before.Name {
-		return false
+// recordOfText returns what the text of a deployment says. It is for a state whose record
+// cannot be read.
+func recordOfText(text string) deploy.Record {
+	words := strings.Split(text, " ")
+	if len(words) != 3 {
+		return deploy.Record{}
 	}
-	if m.AdoptionKey.Unknown {
-		return true
+	namespace, name, _ := strings.Cut(words[1], "/")
+	return deploy.Record{Release: name, Namespace: namespace}
+}
+
+// oneWord replaces what would make two words of one: the author of a chart chooses its name.
+func oneWord(text string) string { return strings.Join(strings.Fields(text), "_") }
+
+// digits are the beginning of a digest, "-" if the release is not from this provider.
+func digits(digest string) string {
+	if digest == "" {
+		return "-"
 	}
-	return m.AdoptionKey == before.AdoptionKey && !before.ShowsObjects && m.PlanObjects.Unknown
+	return bundle.ShortDigest(digest)
 }
 
-// Counts are what a state counts over deployments.
-type Counts struct {
-	// ReadyClusters is on how many clusters all deployments are ready, such as 48/50.
-	ReadyClusters string
-	// Ready and Failed are numbers of deployments.
-	Ready, Failed int
-	// Objects are those of all deployments, and Clusters those by cluster.
-	Objects  status.Counts
-	Clusters map[string]status.Counts
+// objectElements are the elements of the attribute objects of one deployment.
+func objectElements(key deploy.Key, record deploy.Record) map[string]string {
+	if record.NamesVary {
+		return map[string]string{key.String(): objectsText(record.Objects)}
+	}
+	elements := make(map[string]string, len(record.Objects))
+	for object, hash := range record.Objects {
+		elements[key.String()+" "+object] = hash
+	}
+	return elements
 }
 
-// CountsOf counts over records.
-func CountsOf(records map[deploy.Key]deploy.Record) Counts {
-	counts := Counts{Clusters: map[string]status.Counts{}}
-	states := map[string][]status.State{}
+// objectsText is such as "14 objects 0123456789ab", with a hash over all of them.
+func objectsText(objects map[string]string) string {
+	var all strings.Builder
+	for _, object := range slices.Sorted(maps.Keys(objects)) {
+		fmt.Fprintf(&all, "%s %s\n", object, objects[object])
+	}
+	return fmt.Sprintf("%s %s", status.Number(len(objects), "object"), release.ShortHash([]byte(all.String())))
+}
+
+// notReady are the states of deployments that are not ready. A deployment that is held and not
+// installed yet is one of them.
+func notReady(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) map[string]string {
+	texts := map[string]string{}
+	for key := range held {
+		texts[key.String()] = heldText
+	}
 	for key, record := range records {
-		counts.Objects = counts.Objects.Plus(record.Counts)
-		counts.Clusters[key.Cluster] = counts.Clusters[key.Cluster].Plus(record.Counts)
-		states[key.Cluster] = append(states[key.Cluster], record.State)
-		switch record.State {
-		case status.Ready:
-			counts.Ready++
-		case status.ErrApplied:
-			counts.Failed++
-		case status.NotReady, status.Pending, status.OutOfSync, status.Modified, status.WaitApplied:
+		if record.State != status.Ready && record.State != "" {
+			texts[key.String()] = record.State.Text(record.Message)
 		}
 	}
-	counts.ReadyClusters = status.ReadyClusters(states)
-	return counts
+	return texts
 }
 
-// FailedAfter counts the deployments that have failed and are not written: every other one
-// that fails is an error of the apply, after which nothing has to be as planned.
-func FailedAfter(prior map[deploy.Key]deploy.Record, change deploy.Change) int {
-	failed := 0
-	for key := range change.Keep {
-		if prior[key].State == status.ErrApplied {
-			failed++
+// clusterSummaries are the summaries of clusters with deployments, those that are held included.
+func clusterSummaries(records map[deploy.Key]deploy.Record, held map[deploy.Key]bool) map[string]string {
+	summaries := map[string]*status.ClusterSummary{}
+	of := func(cluster string) *status.ClusterSummary {
+		if summaries[cluster] == nil {
+			summaries[cluster] = &status.ClusterSummary{}
+		}
+		return summaries[cluster]
+	}
+	for key, record := range records {
+		summary := of(key.Cluster)
+		summary.Deployments++
+		summary.Objects = summary.Objects.Plus(record.Counts)
+		if record.State == status.Ready && !held[key] {
+			summary.Ready++
 		}
 	}
-	return failed
-}
-
-// ClustersAfter returns the clusters with deployments after a change, and whether all on them
-// stay as they are.
-func ClustersAfter(change deploy.Change) map[string]bool {
-	stay := map[string]bool{}
-	for key := range change.Keep {
-		stay[key.Cluster] = true
-	}
-	for _, key := range change.Remove {
-		if stay[key.Cluster] {
-			stay[key.Cluster] = false
+	for key := range held {
+		if _, deployed := records[key]; !deployed {
+			of(key.Cluster).Deployments++
 		}
 	}
-	for _, d := range change.Write {
-		stay[d.Cluster] = false
+	texts := make(map[string]string, len(summaries))
+	for cluster, summary := range summaries {
+		texts[cluster] = summary.String()
 	}
-	return stay
+	return texts
 }
 
 // WantedReleases are the lost releases of a state that are wanted, and those of deployments

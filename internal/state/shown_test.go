@@ -1,12 +1,15 @@
 package state_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -24,66 +27,195 @@ func TestShownOfRecords(t *testing.T) {
 	t.Parallel()
 	records := map[deploy.Key]deploy.Record{
 		keyed("a", "web"): {
-			Release: "web", Namespace: "ns", Chart: "nginx", Version: "1", Digest: "d", State: status.ErrApplied, Message: "failed",
-			Objects: map[string]string{"Pod ns/x": "1"}, Counts: status.Counts{Ready: 1},
+			Release: "web", Namespace: "ns", Chart: "nginx", Version: "1", Digest: "v1-0123456789abcdef", State: status.ErrApplied, Message: "failed",
+			Objects: map[string]string{"Pod/ns/x": "1"}, Counts: status.Counts{Ready: 1},
 			Known: release.Known{Release: "web", Namespace: "ns", Revision: 2},
 			Left:  []release.Known{{Release: "old", Namespace: "ns"}},
+		},
+		keyed("a", "random"): {
+			Release: "random", Namespace: "ns", Chart: "a chart", Version: "1", State: status.Ready, NamesVary: true,
+			Objects: map[string]string{"Pod/ns/x-1": "1", "Pod/ns/x-2": "2"}, Counts: status.Counts{Ready: 2}, Known: release.Known{Release: "random", Namespace: "ns"},
 		},
 	}
 	lost := state.LostReleases{
 		keyed("b", "web"): {Release: "web", Namespace: "ns"},
 		keyed("a", "web"): {Release: "another", Namespace: "ns"}, // It is there again.
 	}
-	shown := state.ShownOf(records, lost)
+	held := map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true, keyed("a", "web"): true}
+	shown := state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: true}.Shown()
+	want := state.Shown{
+		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a_chart-1 ns/random -"},
+		Objects:     map[string]string{"a/web Pod/ns/x": "1", "a/random": "2 objects b9ff54bb4dfb"},
+		Records:     shown.Records,
+		NotReady:    map[string]string{"a/web": "ErrApplied: failed", "a/random": "WaitApplied", "c/web": "WaitApplied"},
+		Clusters:    map[string]string{"a": "0/2 deployments, 3/3 objects", "c": "0/1 deployment, 0/0 objects"},
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(records, shown.DeployRecords(state.DriftState{})); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(state.LostReleases{keyed("b", "web"): lost[keyed("b", "web")]}, shown.Lost()); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[deploy.Key]string{keyed("a", "web"): "d"}, shown.Digests()); diff != "" {
-		t.Errorf("digests (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true}, shown.Held()); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[deploy.Key]map[string]string{keyed("a", "web"): {"Pod ns/x": "1"}}, shown.Objects()); diff != "" {
+	if diff := cmp.Diff(map[deploy.Key]map[string]string{keyed("a", "web"): {"Pod/ns/x": "1"}}, shown.PlannedObjects()); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }
 
-// What is written is known as far as it was rendered.
-func TestShownPlan(t *testing.T) {
+// The text of a deployment is enough to find its release, if its record cannot be read.
+func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
-	prior := map[deploy.Key]deploy.Record{
-		keyed("a", "kept"): {Release: "kept", Namespace: "ns", State: status.Ready, Objects: map[string]string{"Pod ns/k": "1"}},
-		keyed("a", "web"):  {Release: "web", Namespace: "ns", State: status.Ready},
-		keyed("a", "gone"): {Release: "gone", Namespace: "ns", State: status.Ready},
-	}
-	unpinned := deployed("b", "web")
-	unpinned.Unpinned = true
-	planned := &deploy.Plan{
-		Change:     deploy.Change{Keep: map[deploy.Key]bool{keyed("a", "kept"): true}, Write: []target.Deployment{deployed("a", "web"), unpinned}},
-		Renderings: map[deploy.Key]release.Rendering{keyed("a", "web"): {Chart: "nginx", Version: "2"}},
-		Objects:    map[deploy.Key]map[string]string{keyed("a", "web"): {"Pod ns/x": "2"}},
-	}
-	lost := state.LostReleases{keyed("b", "web"): {Release: "web", Namespace: "ns"}, keyed("c", "db"): {Release: "db", Namespace: "ns"}}
-	shown := state.ShownPlan(planned, prior, lost)
-	want := map[string]state.Deployment{
-		"a/kept": {Release: "kept", Namespace: "ns", State: "Ready", Objects: map[string]string{"Pod ns/k": "1"}},
-		"a/web":  {Release: "web", Namespace: "ns", Chart: "nginx", Version: "2", Digest: "new", Objects: map[string]string{"Pod ns/x": "2"}, IsPlanned: true},
-		"b/web":  {Release: "web", Namespace: "ns", Digest: "new", IsPlanned: true, DigestUnknown: true, ObjectsUnknown: true},
-	}
-	if diff := cmp.Diff(want, shown.Deployments); diff != "" {
-		t.Errorf("deployments (-want +got):\n%s", diff)
-	}
-	for name, known := range map[string]bool{"a/kept": true, "a/web": false, "b/web": false, "c/db": true, "a/gone": false} {
-		if _, ok := shown.Records[name]; ok != known {
-			t.Errorf("record of %s is known: %t", name, ok)
+	for name, test := range map[string]struct {
+		text string
+		want deploy.Record
+	}{
+		"three words": {"web-1.0.0 shop/web ac881d87", deploy.Record{Release: "web", Namespace: "shop"}},
+		"damaged":     {"web", deploy.Record{}},
+	} {
+		shown := state.Shown{Deployments: map[string]string{"a/web": test.text}, Records: map[string]string{"a/web": "{"}}
+		if diff := cmp.Diff(map[deploy.Key]deploy.Record{keyed("a", "web"): test.want}, shown.DeployRecords(state.DriftState{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if !shown.Writes("a/web") || shown.Writes("a/kept") || shown.Writes("a/gone") {
-		t.Error("what is written is mixed up")
+}
+
+// facts of a plan without clusters.
+type charts map[string]release.Rendering
+
+func (c charts) Render(_ context.Context, d target.Deployment) (release.Rendering, error) {
+	return c[d.Bundle.Name], nil
+}
+func (charts) AsksCluster(target.Deployment) (bool, error) { return false, nil }
+func (charts) BringsKinds(target.Deployment) (bool, error) { return false, nil }
+
+type reach struct{}
+
+func (reach) Has(string) bool    { return true }
+func (reach) Check(string) error { return nil }
+
+// What is written is shown as ready as far as the apply waits for it, with its objects as far
+// as they were rendered. What is kept is shown as before.
+func TestShownPlan(t *testing.T) {
+	t.Parallel()
+	rendering := release.Rendering{Chart: "nginx", Version: "2", Objects: []diff.Object{{Kind: "Pod", Namespace: "ns", Name: "x", Hash: "2"}}}
+	record := func(name, digest string, state status.State) deploy.Record {
+		return deploy.Record{
+			Release: name, Namespace: "ns", Chart: "nginx", Version: "1", Digest: digest, State: state, Message: "why", Objects: map[string]string{"Pod/ns/k": "1"},
+			Counts: status.Counts{Ready: 1}, Known: release.Known{Release: name, Namespace: "ns"},
+		}
 	}
-	if shown.LeavesOut(keyed("a", "kept")) || !shown.LeavesOut(keyed("a", "gone")) || (state.Shown{IsUnknown: true}).LeavesOut(keyed("a", "gone")) {
-		t.Error("what is left out is mixed up")
+	waiting := deployed("a", "web")
+	held := deployed("a", "held")
+	held.Paused = true
+	tests := map[string]struct {
+		wanted []target.Deployment
+		charts charts
+		wait   bool
+		want   state.Shown
+	}{
+		"a change that is waited for": {
+			wanted: []target.Deployment{waiting, deployed("b", "kept")}, charts: charts{"web": rendering}, wait: true,
+			want: state.Shown{
+				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
+				Objects:     map[string]string{"a/web Pod/ns/x": "2", "b/kept Pod/ns/k": "1"},
+				NotReady:    map[string]string{"b/kept": "NotReady: why"},
+				Clusters:    map[string]string{"a": "1/1 deployment, 1/1 object", "b": "as before"},
+			},
+		},
+		"a change that is not waited for": {
+			wanted: []target.Deployment{waiting, deployed("b", "kept")}, charts: charts{"web": rendering},
+			want: state.Shown{
+				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
+				Objects:     map[string]string{"a/web Pod/ns/x": "2", "b/kept Pod/ns/k": "1"},
+				NotReady:    map[string]string{"b/kept": "NotReady: why"}, NotReadyUnknown: true,
+				Clusters: map[string]string{"a": "", "b": "as before"},
+			},
+		},
+		"objects that can differ": {
+			wanted: []target.Deployment{waiting, deployed("b", "kept")}, charts: charts{"web": {Chart: "nginx", Version: "2", Irreproducible: "it is random"}}, wait: true,
+			want: state.Shown{
+				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
+				Objects:     map[string]string{"a/web": "", "b/kept Pod/ns/k": "1"},
+				NotReady:    map[string]string{"b/kept": "NotReady: why"},
+				Clusters:    map[string]string{"a": "", "b": "as before"},
+			},
+		},
+		"one that is held and not installed": {
+			wanted: []target.Deployment{waiting, held, deployed("b", "kept")}, charts: charts{"web": rendering}, wait: true,
+			want: state.Shown{
+				Deployments: map[string]string{"a/web": "nginx-2 ns/web new", "b/kept": "nginx-1 ns/kept new"},
+				Objects:     map[string]string{"a/web Pod/ns/x": "2", "b/kept Pod/ns/k": "1"},
+				NotReady:    map[string]string{"a/held": "WaitApplied", "b/kept": "NotReady: why"},
+				Clusters:    map[string]string{"a": "1/2 deployments, 1/1 object", "b": "as before"},
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prior := map[deploy.Key]deploy.Record{
+				keyed("b", "kept"): record("kept", "new", status.NotReady), keyed("a", "web"): record("web", "old", status.Ready), keyed("c", "gone"): record("gone", "old", status.Ready),
+			}
+			lost := state.LostReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
+			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: test.wanted}, prior, deploy.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
+			shown := state.ShownPlan(&planned, state.Shown{Clusters: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
+			if diff := cmp.Diff(test.want, shown, cmpopts.IgnoreFields(state.Shown{}, "Records")); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+			known := map[string]bool{}
+			for name, text := range shown.Records {
+				known[name] = text != ""
+			}
+			if diff := cmp.Diff(map[string]bool{"a/web": false, "b/kept": true, "d/db": true}, known); diff != "" {
+				t.Errorf("known records (-want +got):\n%s", diff)
+			}
+			if !shown.Writes(keyed("a", "web")) || shown.Writes(keyed("b", "kept")) || shown.Writes(keyed("a", "held")) {
+				t.Error("what is written is mixed up")
+			}
+			if shown.LeavesOut(keyed("a", "web")) || !shown.LeavesOut(keyed("c", "gone")) || (state.Shown{IsUnknown: true}).LeavesOut(keyed("c", "gone")) {
+				t.Error("what is left out is mixed up")
+			}
+		})
+	}
+}
+
+// What an apply left is compared with what its plan knew.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	plan := state.Shown{
+		Deployments: map[string]string{"a/web": "web-1 ns/web 1", "a/db": ""}, Objects: map[string]string{"a/web Pod/ns/x": "1", "a/db": ""},
+		NotReady: map[string]string{}, Clusters: map[string]string{"a": ""},
+	}
+	same := state.Shown{
+		Deployments: map[string]string{"a/web": "web-1 ns/web 1", "a/db": "db-1 ns/db 2"}, Objects: map[string]string{"a/web Pod/ns/x": "1", "a/db": "2 objects 1"},
+		NotReady: map[string]string{}, Clusters: map[string]string{"a": "2/2 deployments, 3/3 objects"},
+	}
+	if found := same.Differences(plan); len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	other := same
+	other.Objects = map[string]string{"a/web Pod/ns/x": "2", "a/db Pod/ns/y": "1"}
+	other.NotReady = map[string]string{"a/web": "NotReady"}
+	want := []string{
+		`not_ready["a/web"] is "NotReady" and was not planned`,
+		`objects["a/db Pod/ns/y"] is "1" and was not planned`,
+		`objects["a/db"] is "", planned was ""`,
+		`objects["a/web Pod/ns/x"] is "2", planned was "1"`,
+	}
+	if diff := cmp.Diff(want, other.Differences(plan)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	plan.NotReadyUnknown = true
+	if diff := cmp.Diff(want[1:], other.Differences(plan)); diff != "" {
+		t.Errorf("with not_ready unknown (-want +got):\n%s", diff)
+	}
+	if found := other.Differences(state.Shown{IsUnknown: true}); len(found) > 0 {
+		t.Errorf("of a plan that knows nothing: %q", found)
 	}
 }
 
@@ -120,33 +252,6 @@ func TestMarking(t *testing.T) {
 				t.Errorf("may change: %t", got)
 			}
 		})
-	}
-}
-
-func TestCounts(t *testing.T) {
-	t.Parallel()
-	records := map[deploy.Key]deploy.Record{
-		keyed("a", "web"): {State: status.Ready, Counts: status.Counts{Ready: 2}},
-		keyed("a", "db"):  {State: status.ErrApplied, Counts: status.Counts{Unknown: 1}},
-		keyed("b", "web"): {State: status.Ready, Counts: status.Counts{Ready: 2}},
-		keyed("c", "web"): {State: status.NotReady, Counts: status.Counts{NotReady: 2}},
-	}
-	want := state.Counts{
-		ReadyClusters: "1/3", Ready: 2, Failed: 1, Objects: status.Counts{Ready: 4, NotReady: 2, Unknown: 1},
-		Clusters: map[string]status.Counts{"a": {Ready: 2, Unknown: 1}, "b": {Ready: 2}, "c": {NotReady: 2}},
-	}
-	if diff := cmp.Diff(want, state.CountsOf(records)); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
-	change := deploy.Change{
-		Keep:   map[deploy.Key]bool{keyed("a", "web"): true, keyed("a", "db"): true, keyed("b", "web"): true, keyed("c", "web"): true},
-		Remove: []deploy.Key{keyed("b", "db"), keyed("d", "web")}, Write: []target.Deployment{deployed("c", "db"), deployed("e", "web")},
-	}
-	if diff := cmp.Diff(map[string]bool{"a": true, "b": false, "c": false, "e": false}, state.ClustersAfter(change)); diff != "" {
-		t.Errorf("clusters after (-want +got):\n%s", diff)
-	}
-	if got := state.FailedAfter(records, change); got != 1 {
-		t.Errorf("%d have failed, want 1", got)
 	}
 }
 

@@ -36,9 +36,7 @@ resource "fleet_cluster_target" "prod" {
 # check says so in every run.
 check "prod_is_ready" {
   assert {
-    condition = alltrue([for deployment in fleet_cluster_target.prod.deployments : deployment.state == "Ready"])
-    error_message = join("\n", [
-      for key, deployment in fleet_cluster_target.prod.deployments : "${key}: ${deployment.state}, ${deployment.message}" if deployment.state != "Ready"
-    ])
+    condition     = length(fleet_cluster_target.prod.not_ready) == 0
+    error_message = join("\n", [for key, state in fleet_cluster_target.prod.not_ready : "${key} is ${state}"])
   }
 }

@@ -34,3 +34,23 @@ resource "fleet_gitrepo" "local" {
   name      = "local"
   directory = "../fleet"
 }
+
+# Some of the bundles for a target. `bundles` is sensitive as a whole, and so is this expression.
+resource "fleet_cluster_target" "platform" {
+  name    = "platform"
+  bundles = [{ for name, bundle in fleet_gitrepo.apps.bundles : name => bundle if startswith(bundle.path, "apps/platform-") }]
+  targets = [{ cluster_selector = { match_labels = { env = "prod" } } }]
+}
+
+# A target for each bundle. Terraform refuses a sensitive value in `for_each`, so `contents` is used there.
+resource "fleet_cluster_target" "each" {
+  for_each = fleet_gitrepo.driven.contents
+  name     = each.key
+  bundles  = [{ (each.key) = fleet_gitrepo.driven.bundles[each.key] }]
+  targets  = [{ cluster_selector = { match_labels = { env = "dev" } } }]
+}
+
+# "web-1.0.0 apps/web ac881d87": the second word is the path.
+output "paths" {
+  value = { for name, content in fleet_gitrepo.apps.contents : name => split(" ", content)[1] }
+}

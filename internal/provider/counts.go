@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// count is one of the numbers of resource_counts.
+// count is one of the numbers of resource_counts of fleet_deployments.
 type count struct {
 	name, description string
 	of                func(status.Counts) int
@@ -30,4 +32,20 @@ func countsAttributes() map[string]schema.Attribute {
 		attributes[shown.name] = schema.Int64Attribute{Computed: true, MarkdownDescription: shown.description}
 	}
 	return attributes
+}
+
+func countsType() types.ObjectType {
+	made := map[string]attr.Type{}
+	for _, shown := range countsShown() {
+		made[shown.name] = types.Int64Type
+	}
+	return types.ObjectType{AttrTypes: made}
+}
+
+func countsValue(counts status.Counts) types.Object {
+	values := map[string]attr.Value{}
+	for _, shown := range countsShown() {
+		values[shown.name] = types.Int64Value(int64(shown.of(counts)))
+	}
+	return types.ObjectValueMust(countsType().AttrTypes, values)
 }

@@ -1,0 +1,55 @@
+package deploy
+
+import (
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// PlannedRecord is the record of a deployment after an apply that succeeds, as far as a plan
+// knows it.
+type PlannedRecord struct {
+	Record
+
+	// IsWritten reports that the apply writes the release, so that Known is known after it.
+	IsWritten bool
+	// DigestUnknown reports that the digest is known after the apply, NamesUnknown that the
+	// names of the objects are, and ReadinessUnknown that the state is: the apply does not wait.
+	DigestUnknown, NamesUnknown, ReadinessUnknown bool
+}
+
+// Records returns the records that an apply leaves if it succeeds. A deployment that is kept has
+// its record of before. One that the apply waits for is ready. One that is only adopted or
+// labelled again has its state of before.
+func (p *Plan) Records() map[Key]PlannedRecord {
+	records := make(map[Key]PlannedRecord, len(p.Keep)+len(p.Write))
+	for key := range p.Keep {
+		records[key] = PlannedRecord{Record: p.prior[key]}
+	}
+	for _, d := range p.Write {
+		records[KeyOf(d)] = p.writtenRecord(d)
+	}
+	return records
+}
+
+func (p *Plan) writtenRecord(d target.Deployment) PlannedRecord {
+	key := KeyOf(d)
+	prior, rendering := p.prior[key], p.Renderings[key]
+	objects, namesKnown := p.Objects[key]
+	planned := PlannedRecord{
+		Record: Record{
+			Release: d.Release, Namespace: d.Namespace, Chart: rendering.Chart, Version: rendering.Version, Digest: d.Digest,
+			State: status.Ready, Objects: objects, Counts: status.Counts{Ready: len(objects)}, Rules: release.RulesOf(d.Options),
+		},
+		IsWritten: true, DigestUnknown: d.Unpinned, NamesUnknown: !namesKnown, ReadinessUnknown: !waitsFor(d, p.waits),
+	}
+	if !factsOf(d, p.prior).NeedsWrite() {
+		planned.State, planned.Message, planned.Counts, planned.NamesVary = prior.State, prior.Message, prior.Counts, prior.NamesVary
+		planned.ReadinessUnknown = false
+	}
+	return planned
+}
+
+// waitsFor reports whether the write of a deployment waits until its objects are ready, given
+// whether the target waits. What is atomic always does.
+func waitsFor(d target.Deployment, wait bool) bool { return wait || d.HelmOptions().Atomic }

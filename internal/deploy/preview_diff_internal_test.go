@@ -1,0 +1,98 @@
+package deploy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// What a former revision had of a configuration is known from its record only, and only of a
+// revision that this provider wrote.
+func TestTextsOf(t *testing.T) {
+	t.Parallel()
+	wanted := target.Deployment{
+		Cluster: "a",
+		Bundle: &bundle.Bundle{
+			Name: "web", HCL: bundle.HCL{Texts: map[string]bool{"now": true}},
+			Definition: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Values: map[string]any{"word": "now", "image": "web:1"}}}},
+		},
+	}
+	wanted.Options = wanted.Bundle.Definition.Options
+	former := release.Deployed{Values: map[string]any{"word": "then", "image": "web:1", "number": 1}}
+	after := diff.HCLText{Texts: []string{"now"}}
+	tests := map[string]struct {
+		origin   release.TextOrigin
+		revision int // of the mark
+		want     diff.HCLText
+	}{
+		"nothing from a configuration": {origin: release.TextPublic, revision: 2},
+		"values":                       {origin: release.TextOfValues, revision: 2, want: diff.HCLText{Texts: []string{"then"}}},
+		"files, or not known":          {revision: 2, want: diff.HCLText{All: true}},
+		"an origin of a newer version": {origin: "other", revision: 2, want: diff.HCLText{All: true}},
+		"a revision of somebody else":  {origin: release.TextPublic, revision: 1, want: diff.HCLText{All: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			observed := release.Observed{Revision: 2, Mark: release.Mark{Revision: test.revision, Text: test.origin}}
+			if diff := cmp.Diff(diff.HCLSides{Before: test.want, After: after}, textsOf(wanted, observed, former)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Equal changes of many clusters are compared once, and only equal ones.
+func TestChangesOf(t *testing.T) {
+	t.Parallel()
+	c := &diffPreview{PreviewRequest: PreviewRequest{Diff: DiffAuto}, compared: map[[32]byte][]diff.ObjectChange{}}
+	of := func(value string, texts ...string) sides {
+		document := func(value string) []diff.Document {
+			return []diff.Document{{
+				Object:  diff.Object{Kind: "ConfigMap", Name: "web"},
+				Content: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"key":"` + value + `"}}`,
+			}}
+		}
+		return sides{before: document("before"), after: document(value), texts: diff.HCLSides{After: diff.HCLText{Texts: texts}}}
+	}
+	for _, step := range []struct {
+		of       sides
+		shows    string
+		compared int
+	}{
+		{of: of("one"), shows: "one", compared: 1},
+		{of: of("one"), shows: "one", compared: 1},
+		{of: of("two"), shows: "two", compared: 2},
+		{of: of("two", "two"), shows: "(from HCL, changed)", compared: 3},
+	} {
+		changes, err := c.changesOf(step.of)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("changes %v, error %v", changes, err)
+		}
+		want := "apiVersion: v1\ndata:\n  key: " + step.shows + "\nkind: ConfigMap\nmetadata:\n  name: web\n"
+		if diff := cmp.Diff(want, changes[0].After); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if len(c.compared) != step.compared {
+			t.Errorf("compared %d times, want %d", len(c.compared), step.compared)
+		}
+	}
+}
+
+// Only what a release is known of is compared without being asked to.
+func TestCompares(t *testing.T) {
+	t.Parallel()
+	known, added := Key{Cluster: "a", Bundle: "known"}, Key{Cluster: "a", Bundle: "added"}
+	prior := map[Key]Record{known: {}}
+	for mode, want := range map[DiffMode][2]bool{DiffSummary: {}, DiffAuto: {true, false}, DiffRendered: {true, true}} {
+		if got := [2]bool{mode.compares(prior, known), mode.compares(prior, added)}; got != want {
+			t.Errorf("%s compares %v, want %v", mode, got, want)
+		}
+	}
+}

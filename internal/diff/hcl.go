@@ -1,0 +1,184 @@
+package diff
+
+import "strings"
+
+const (
+	// fromHCL replaces a text that came from a Terraform configuration.
+	fromHCL = "(from HCL)"
+	// fromHCLChanged replaces one that is not as it was before.
+	fromHCLChanged = "(from HCL, changed)"
+)
+
+// HCLText is what is known of the texts in objects that came from a Terraform configuration.
+// Each can be the value of a sensitive variable.
+type HCLText struct {
+	// All says that any text can have come from there.
+	All bool
+	// Texts are those that did, before a chart was rendered with them.
+	Texts []string
+}
+
+// HCLSides are the texts in the objects before and after a change.
+type HCLSides struct{ Before, After HCLText }
+
+// hclMasker hides texts from a configuration. Names of objects stay: a plan shows them anyway.
+type hclMasker struct {
+	// hidesAll says on which side any text is hidden.
+	hidesAll struct{ before, after bool }
+
+	public map[string]bool
+	// whole are the texts in lower case. They are hidden whatever their length.
+	whole map[string]bool
+	// parts finds the texts in longer ones.
+	parts *Masker
+	// within are all texts in lower case, to find what a chart has cut from one.
+	within string
+	// searched is how many bytes of it were searched so far.
+	searched int
+}
+
+// maxSearched bounds how many bytes are searched for the objects of one deployment, some tenths
+// of a second. Any text after that is hidden.
+const maxSearched = 1 << 30
+
+func newHCLMasker(of HCLSides, names []string) *hclMasker {
+	m := &hclMasker{public: map[string]bool{}, whole: map[string]bool{}, parts: &Masker{}}
+	m.hidesAll.before, m.hidesAll.after = of.Before.All, of.After.All
+	m.parts.Publish(names...)
+	for _, name := range names {
+		m.public[name] = true
+	}
+	var within strings.Builder
+	for _, texts := range [][]string{of.Before.Texts, of.After.Texts} {
+		for _, text := range texts {
+			m.add(text, &within)
+		}
+	}
+	m.within = within.String()
+	return m
+}
+
+func (m *hclMasker) add(text string, within *strings.Builder) {
+	trimmed := strings.TrimSpace(text)
+	lower := strings.ToLower(trimmed)
+	if trimmed == "" || isWord(trimmed) || m.public[trimmed] || m.whole[lower] {
+		return
+	}
+	m.whole[lower] = true
+	within.WriteString(lower)
+	within.WriteByte(0)
+	for _, form := range []string{text, lower, strings.ToUpper(trimmed)} {
+		m.parts.addValue(form)
+	}
+}
+
+// mask hides texts in an object as it was and as it is, either of which can be nil.
+func (m *hclMasker) mask(before, after map[string]any) { pairs{m.maskTexts}.object(before, after) }
+
+// maskTexts is for a value as it was and as it is. A text that is the same on both sides and
+// public on one of them is public.
+func (m *hclMasker) maskTexts(was, is any) (maskedWas, maskedIs any) {
+	before, isBefore := was.(string)
+	after, isAfter := is.(string)
+	same := isBefore && isAfter && before == after
+	allBefore, allAfter := m.hidesAll.before, m.hidesAll.after
+	if same {
+		allBefore, allAfter = allBefore && allAfter, allBefore && allAfter
+	}
+	maskedWas, maskedIs = was, is
+	if isBefore {
+		maskedWas = m.text(before, allBefore)
+	}
+	if isAfter {
+		maskedIs = m.text(after, allAfter)
+	}
+	if text, ok := maskedIs.(string); ok && isAfter && was != nil && !same {
+		maskedIs = markChanged(before, after, text)
+	}
+	return maskedWas, maskedIs
+}
+
+// markChanged marks what is masked and not as it was, line by line.
+func markChanged(before, after, masked string) string {
+	was, is, shown := strings.Split(before, "\n"), strings.Split(after, "\n"), strings.Split(masked, "\n")
+	if len(is) != len(shown) || len(was) != len(is) {
+		return strings.Replace(masked, fromHCL, fromHCLChanged, 1)
+	}
+	for i := range shown {
+		if was[i] != is[i] {
+			shown[i] = strings.Replace(shown[i], fromHCL, fromHCLChanged, 1)
+		}
+	}
+	return strings.Join(shown, "\n")
+}
+
+// text hides a line as a whole, and of a longer text the lines that have something to hide.
+func (m *hclMasker) text(text string, all bool) string {
+	if m.isPublic(text) {
+		return text
+	}
+	if all {
+		return fromHCL
+	}
+	hasParts := m.parts.Hides(text)
+	hides := hasParts || m.isText(text)
+	switch {
+	case !isLong(text) && hides:
+		return fromHCL
+	case !isLong(text):
+		return text
+	}
+	if masked := m.lines(text, hasParts); masked != text || !hides {
+		return masked
+	}
+	return fromHCL
+}
+
+// lines hides what is in the lines of a text: what was found, or all of a line that is one from
+// a configuration or a part of it.
+func (m *hclMasker) lines(text string, hasParts bool) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		switch {
+		case m.isPublic(line):
+		case m.isText(line):
+			lines[i] = indent + fromHCL
+		case hasParts:
+			lines[i] = strings.ReplaceAll(m.parts.hide(line), Sensitive, fromHCL)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isPublic reports whether a text says nothing, is printed anyway or is masked already.
+func (m *hclMasker) isPublic(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return trimmed == "" || isWord(trimmed) || m.public[trimmed] || trimmed == Sensitive || trimmed == maskedChanged
+}
+
+// isText reports whether a text is one from a configuration, or a part of it: a chart can cut
+// it, or read it as YAML.
+func (m *hclMasker) isText(text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	return m.whole[text] || m.isWithin(text)
+}
+
+func (m *hclMasker) isWithin(part string) bool {
+	if len(part) < shortest {
+		return false
+	}
+	for from := 0; ; from++ {
+		if m.searched += len(m.within) - from; m.searched > maxSearched {
+			return true
+		}
+		at := strings.Index(m.within[from:], part)
+		if at < 0 {
+			return false
+		}
+		from += at
+		if len(part) >= anywhere || isWhole(m.within, from, from+len(part)) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package render
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Upgrade renders a deployment as an upgrade of its release to a revision, where the template
+// function lookup returns objects of the release as its record contains them, and nothing else.
+// A chart that keeps a password in this way is rendered with that password. Irreproducible says
+// why another such rendering can differ. No rendering is kept.
+func (c *Charts) Upgrade(ctx context.Context, d target.Deployment, revision int, objects []diff.Document) (_ release.Rendering, err error) {
+	defer status.Recover("rendering release "+d.Release, &err)
+	of := Revision{Number: revision, Upgrade: true}
+	if d.Capabilities != nil {
+		of.Capabilities = *d.Capabilities
+	}
+	rendering, err := c.Sandbox.Upgrade(ctx, d, of, lookupIn(objects))
+	return rendering, d.MaskError(err)
+}
+
+// lookupIn looks up the objects of a release.
+func lookupIn(objects []diff.Document) Lookup {
+	return func(_ context.Context, apiVersion, kind, namespace, name string) (map[string]any, error) {
+		for _, object := range objects {
+			// The namespace does not count for a kind without namespaces.
+			if object.Kind != kind || object.Name != name || object.Namespace != "" && object.Namespace != namespace {
+				continue
+			}
+			var content map[string]any
+			if err := json.Unmarshal([]byte(object.Content), &content); err != nil {
+				return nil, fmt.Errorf("reading %s in the release record: %w", object.Key(), err)
+			}
+			if content["apiVersion"] == apiVersion {
+				return asStored(content, object), nil
+			}
+		}
+		return map[string]any{}, nil
+	}
+}
+
+// asStored is an object as an API server returns it, as far as charts read it.
+func asStored(content map[string]any, object diff.Document) map[string]any {
+	if metadata, ok := content["metadata"].(map[string]any); ok && object.Namespace != "" {
+		metadata["namespace"] = object.Namespace
+	}
+	texts, _ := content["stringData"].(map[string]any)
+	if object.Group != "" || object.Kind != "Secret" || len(texts) == 0 {
+		return content
+	}
+	data, _ := content["data"].(map[string]any)
+	if data == nil {
+		data = make(map[string]any, len(texts))
+		content["data"] = data
+	}
+	for key, text := range texts {
+		if text, ok := text.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+	}
+	delete(content, "stringData")
+	return content
+}
