@@ -43,7 +43,7 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
 			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
 		},
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
@@ -55,6 +55,9 @@ func architecture() map[string]rule {
 		"protocol": {code: []string{"diff", "fetch"}, uses: []string{"Terraform"}},
 		// Any provider could use it, so it imports nothing of this one.
 		"framework": {uses: []string{"Terraform"}},
+
+		// It gets warnings as plain values, so it needs no report.
+		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 
 		"git":       {code: core, tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
 		"manifest":  {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},

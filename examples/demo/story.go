@@ -18,6 +18,9 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
 )
 
+// reportDir is where the reports of plans are written.
+const reportDir = ".build/demo"
+
 // namespace is where the demo's bundles go.
 const namespace = "fleet-demo"
 
@@ -157,7 +160,7 @@ func (s *story) destroy(ctx context.Context) error {
 
 // planAndApply applies a plan that changes the wanted deployments, and is short enough to read.
 func (s *story) planAndApply(ctx context.Context, file string, maxLines int, want []string) error {
-	lines, err := s.terraform.plan(ctx, file)
+	lines, err := s.planWithReport(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -173,6 +176,30 @@ func (s *story) planAndApply(ctx context.Context, file string, maxLines int, wan
 		return fmt.Errorf("the plan changes the deployments %q, expected were %q", got, want)
 	}
 	return s.terraform.show(ctx, "apply", file)
+}
+
+// planWithReport plans and leaves a report of the plan, which stays after the demo.
+func (s *story) planWithReport(ctx context.Context, file string) (lines int, err error) {
+	report, err := filepath.Abs(filepath.Join(reportDir, strings.TrimSuffix(file, ".tfplan")+".html"))
+	if err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(filepath.Dir(report), 0o750); err != nil {
+		return 0, err
+	}
+	if err := os.Remove(report); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	planning := *s.terraform
+	planning.env = append(slices.Clone(planning.env), "FLEET_REPORT="+report)
+	if lines, err = planning.plan(ctx, file); err != nil {
+		return 0, err
+	}
+	if _, err := os.Stat(report); err != nil {
+		return 0, fmt.Errorf("looking for the report of the plan: %w", err)
+	}
+	fmt.Printf("\n    Open the report of this plan in a browser: %s\n", report)
+	return lines, nil
 }
 
 func (s *story) expectEmptyPlan(ctx context.Context) error {

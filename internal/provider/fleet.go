@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -73,6 +74,8 @@ type providerData struct {
 	masker *diff.Masker
 	// progress shows applies to the user, nil for nobody.
 	progress *progress.Reporter
+	// planReport writes what is planned to files, nil for none.
+	planReport *planreport.Writer
 	// registry finds targets of this process that want one release.
 	registry *deploy.Registry
 	// snapshots are what clusters answered to the plans of this process.

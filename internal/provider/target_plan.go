@@ -14,6 +14,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -78,6 +79,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		plan.setUnknown()
 		f.registry.Deploys(name, nil)
 		f.registry.Drop(name, prior.ID.ValueString())
+		f.reportUnknown(prior, name, reason, diags)
 		return marker
 	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
@@ -109,14 +111,16 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
+	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() {
-		found := r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
+		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
 			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
-		}, deploy.RemovalPlan(gone.records()))
+		}, removal)
 		addMessages(&resp.Diagnostics, report.Diff(name, found))
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	addMessages(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
+	r.providerData.reportPlan(planreport.Destroy, &gone, name, removal, found, &resp.Diagnostics)
 }
 
 // desired is what the configuration asks for, given the known versions of objects that values
@@ -192,7 +196,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: plan.diff(), Wait: plan.Wait.ValueBool(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: f.comparedAs(plan), Wait: plan.Wait.ValueBool(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -206,12 +210,17 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Diff: plan.diff(), ListsObjects: plan.PlanObjects.ValueBool(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Diff: f.comparedAs(plan), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
+	changes := found.Diff
+	if plan.diff() == deploy.DiffSummary {
+		found.Diff = deploy.DiffReport{}
+	}
 	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
 	if plan.PlanObjects.ValueBool() {
 		addMessages(diags, report.UnknownObjects(name, &planned.Unknown))
 	}
+	f.reportPlan(operationOf(before), before, name, &planned, changes, diags)
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 }
 

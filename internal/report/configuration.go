@@ -60,3 +60,8 @@ func NoProgress(err error) []Message {
 	return warning("The progress of applies is not written", Sentence(err)+
 		" Everything else works as usual. A named pipe needs a reader before Terraform starts. Correct or unset FLEET_PROGRESS.")
 }
+
+// NoPlanReport reports that a file of FLEET_REPORT cannot be written.
+func NoPlanReport(err error) []Message {
+	return warning("The report of the plan is not written", Sentence(err)+" Everything else works as usual. Correct or unset FLEET_REPORT.")
+}

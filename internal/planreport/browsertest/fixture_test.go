@@ -1,0 +1,129 @@
+package browsertest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
+)
+
+// written writes a report and returns its path.
+func written(t *testing.T, name string, entries ...planreport.Target) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	writer, err := planreport.Open(path, "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if err := writer.Add(entry, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const diffText = "@@ -1,6 +1,6 @@ ConfigMap/shop/web-config\n apiVersion: v1\n data:\n-  replicas: \"3\"\n+  replicas: \"5\"\n   log_level: info\n kind: ConfigMap\n metadata:\n" +
+	"@@ -18,7 +18,7 @@ apps/Deployment/shop/web\n     spec:\n       containers:\n-        - image: registry.example.com/web:1.4.2\n+        - image: registry.example.com/web:1.5.0\n           name: web\n           ports:"
+
+// fleetOf is a plan of so many clusters and bundles. Its first bundle changes in stages, its second
+// one is added or held here and there, and one cluster is removed.
+func fleetOf(clusters, bundles int) planreport.Target {
+	names := []string{"web", "api", "cert-manager", "ingress-nginx", "logging", "metrics", "external-dns", "velero", "kyverno", "argo-rollouts"}
+	made := planreport.Target{
+		Owner: "platform-prod", Name: "prod", Operation: planreport.Update, PlannedAt: time.Date(2026, 11, 23, 14, 2, 3, 0, time.UTC),
+		Stages: []planreport.Stage{}, Warnings: []planreport.Warning{}, Diffs: map[string]string{"d1": diffText},
+	}
+	for b := range bundles {
+		if b >= len(names) {
+			names = append(names, fmt.Sprintf("team-%02d-app", b))
+		}
+	}
+	made.Bundles = names[:bundles]
+	stages := make([][]string, 3)
+	regions := []string{"eu", "us", "ap"}
+	for c := range clusters {
+		region := regions[c%len(regions)]
+		name := fmt.Sprintf("%s-%d", region, c/len(regions)+1)
+		groups := []string{"production"}
+		if c < 3 {
+			groups = []string{"canary"}
+		}
+		made.Clusters = append(made.Clusters, planreport.Cluster{Name: name, Labels: map[string]string{"region": region, "env": "prod"}, Groups: groups})
+		for b, bundle := range made.Bundles {
+			d := planreport.Deployment{
+				Cluster: name, Bundle: bundle, Action: planreport.Keep, Namespace: bundle, Release: bundle, Chart: bundle, Version: "1.4.2", DigestBefore: "v1-4be0ac881d87", Unchanged: 12,
+			}
+			switch {
+			case c == clusters-1:
+				d.Action, d.Unchanged = planreport.Remove, 0
+				d.Objects = []planreport.Object{{Key: "apps/Deployment/" + bundle + "/" + bundle, Change: planreport.ObjectRemoved, Before: "5f0d1c2b9a77"}}
+			case b == 0:
+				stage := min(c/3, 2)
+				d.Action, d.Stage, d.Diff, d.DigestAfter, d.Version, d.Unchanged = planreport.Change, stage+1, "d1", "v1-91c3d27fe004", "1.5.0", 7
+				d.Objects = []planreport.Object{
+					{Key: "ConfigMap/shop/web-config", Change: planreport.ObjectChanged, Before: "0c51aa7e22d1", After: "b81f20d6c3ee"},
+					{Key: "apps/Deployment/shop/web", Change: planreport.ObjectChanged, Before: "77d20b91fa4c", After: "e02c4a96b15d"},
+					{Key: "policy/PodDisruptionBudget/shop/web", Change: planreport.ObjectAdded, After: "3ad90e1174bc"},
+				}
+				stages[stage] = append(stages[stage], name+"/"+bundle)
+			case b == 1 && c%4 == 1:
+				d.Action, d.Stage, d.DigestBefore, d.DigestAfter, d.Unchanged = planreport.Add, 1, "", "v1-aa01", 0
+				d.Objects = []planreport.Object{{Key: "Service/api/api", Change: planreport.ObjectAdded, After: "aa01"}}
+				stages[0] = append(stages[0], name+"/"+bundle)
+			case b == 2 && c%5 == 2:
+				d.Action, d.Reason = planreport.Held, "the bundle or the cluster is paused"
+			case b == 4 && c == 4:
+				d.Action, d.Stage, d.ObjectsUnknown, d.Unchanged = planreport.Add, 1, true, 0
+				stages[0] = append(stages[0], name+"/"+bundle)
+			}
+			count(&made.Summary, d.Action)
+			made.Deployments = append(made.Deployments, d)
+		}
+	}
+	for i, text := range []string{"api on ap-2, eu-4, us-1; logging on us-2; web on ap-1, eu-1, us-1 (partition canary)", "web on ap-2, eu-2, us-2 (partition first)", "web on ap-3, eu-3, eu-4, us-3, us-4 (partition rest)"} {
+		if len(stages[i]) > 0 {
+			made.Stages = append(made.Stages, planreport.Stage{Text: text, Deployments: stages[i]})
+		}
+	}
+	made.Warnings = append(made.Warnings, planreport.Warning{Summary: "Target prod: deployments are held", Detail: "  - cert-manager: the bundle or the cluster is paused"})
+	return made
+}
+
+func count(summary *planreport.Summary, action planreport.Action) {
+	numbers := map[planreport.Action]*int{
+		planreport.Add: &summary.Add, planreport.Change: &summary.Change, planreport.Remove: &summary.Remove,
+		planreport.Keep: &summary.Keep, planreport.Held: &summary.Held, planreport.Unknown: &summary.Unknown,
+	}
+	*numbers[action]++
+}
+
+// hostile is a plan whose names and texts try to be more than text.
+func hostile() planreport.Target {
+	const (
+		name   = `</script><script>window.broken = 1</script>`
+		bundle = `]]>"'` + "\u202e`|" + `<img src="https://example.com/x.png" onerror="window.broken = 2">`
+		text   = "</details></pre></script>\n````\n<!-- --><script>window.broken = 3</script>|| [x](javascript:alert(1)) @admin #1 https://example.com \u2028\u202e"
+	)
+	made := planreport.Target{
+		Owner: "o", Name: name, Operation: planreport.Create, Clusters: []planreport.Cluster{{Name: name, Labels: map[string]string{"__proto__": name}, Groups: []string{name}}},
+		Bundles: []string{bundle, "__proto__", "constructor"}, Stages: []planreport.Stage{{Text: text, Deployments: []string{name + "/" + bundle}}},
+		Warnings: []planreport.Warning{{Summary: text, Detail: text}}, Diffs: map[string]string{"x": text},
+		Deployments: []planreport.Deployment{
+			{
+				Cluster: name, Bundle: bundle, Action: planreport.Change, Reason: text, Stage: 1, Notes: []string{text}, Diff: "x", Namespace: name, Release: bundle, Chart: text, DigestBefore: text,
+				Objects: []planreport.Object{{Key: bundle, Change: planreport.ObjectChanged, Before: text, After: text}},
+			},
+			{Cluster: name, Bundle: "__proto__", Action: "toString", Objects: []planreport.Object{{Key: text, Change: "constructor"}}, Diff: "__proto__"},
+			{Cluster: name, Bundle: "constructor", Action: planreport.Held, Reason: text, Diff: "constructor"},
+		},
+	}
+	made.Summary.Change = 1
+	return made
+}

@@ -1,0 +1,58 @@
+package planreport
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	//go:embed page/report.html
+	page string
+	//go:embed page/report.css
+	style string
+	//go:embed page/report.js
+	script string
+)
+
+// What is around the JSON in a page. JSON is written with "<" escaped, so the second one is the
+// first "</script>" after the first one.
+const (
+	dataBegins = `<script type="application/json" id="data">`
+	dataEnds   = `</script>`
+)
+
+// renderHTML returns a page that loads nothing. The data is a block of JSON that no browser runs.
+// encoding/json escapes <, >, & and the line breaks of JavaScript, so no text in it ends the block.
+func renderHTML(report Report) ([]byte, error) {
+	data, err := json.Marshal(report)
+	if err != nil {
+		return nil, fmt.Errorf("writing the data of a report: %w", err)
+	}
+	// One pass: what is put in is not looked through again.
+	return []byte(strings.NewReplacer(
+		"{script-hash}", sourceOf(script), "{style-hash}", sourceOf(style),
+		"{style}", style, "{data}", string(data), "{script}", script,
+	).Replace(page)), nil
+}
+
+// sourceOf allows a script or a style in the content security policy of the page.
+func sourceOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// extractHTML returns the JSON of a page.
+func extractHTML(content []byte) ([]byte, error) {
+	_, after, found := bytes.Cut(content, []byte(dataBegins))
+	data, _, ended := bytes.Cut(after, []byte(dataEnds))
+	if !found || !ended {
+		return nil, errors.New("it is no report")
+	}
+	return data, nil
+}

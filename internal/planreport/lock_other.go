@@ -1,0 +1,6 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package planreport
+
+// lock does nothing: a folder cannot be locked here. The guide tells to use a file for each owner.
+func lock(string) (unlock func()) { return func() {} }

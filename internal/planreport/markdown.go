@@ -1,0 +1,315 @@
+package planreport
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
+
+const (
+	// maxMarkdown is how many characters the Markdown has: a comment on GitHub has at most 65,536.
+	maxMarkdown = 60_000
+	// maxLeftOut is what the sentence about the rest needs of them.
+	maxLeftOut = 400
+	// maxNamed are the clusters that are named of several, and maxObjects the objects.
+	maxNamed, maxObjects = 12, 100
+	// maxDetail is how many bytes of a warning are shown.
+	maxDetail = 4000
+)
+
+// block is a part of the Markdown that is shown as a whole or left out.
+type block struct {
+	text string
+	// thing is what is counted if the block is left out, "" for nothing.
+	thing string
+}
+
+// renderMarkdown returns text for a comment: what is most important comes first, and what is too
+// much is left out and counted.
+func renderMarkdown(report Report) ([]byte, error) {
+	blocks := summaryBlocks(report.Targets)
+	for _, part := range []func(*Target) []block{bundleBlocks, stageBlocks, heldBlocks, changeBlocks, warningBlocks} {
+		for i := range report.Targets {
+			blocks = append(blocks, part(&report.Targets[i])...)
+		}
+	}
+	return []byte(joined(blocks)), nil
+}
+
+// joined is the text of the blocks that fit, and how many of what do not.
+func joined(blocks []block) string {
+	var text strings.Builder
+	room := maxMarkdown - maxLeftOut
+	for i, b := range blocks {
+		if room -= utf8.RuneCountInString(b.text); room < 0 {
+			text.WriteString("\n" + leftOut(blocks[i:]) + "\n")
+			break
+		}
+		text.WriteString(b.text)
+	}
+	return text.String()
+}
+
+func leftOut(blocks []block) string {
+	numbers := map[string]int{}
+	var things []string
+	for _, b := range blocks {
+		if b.thing == "" {
+			continue
+		}
+		if numbers[b.thing] == 0 {
+			things = append(things, b.thing)
+		}
+		numbers[b.thing]++
+	}
+	for i, thing := range things {
+		things[i] = counted(numbers[thing], thing)
+	}
+	return "**Left out**, because a comment is limited: " + cmp.Or(strings.Join(things, ", "), "a heading") + ". The HTML and the JSON have everything."
+}
+
+func counted(number int, thing string) string {
+	if number == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", number, thing)
+}
+
+func summaryBlocks(targets []Target) []block {
+	blocks := []block{{text: "## Fleet plan\n\n| target | + added | ~ changed | − removed | = kept | ‖ held | ? unknown |\n|---|--:|--:|--:|--:|--:|--:|\n"}}
+	for i := range targets {
+		t := &targets[i]
+		s := t.Summary
+		operation := map[Operation]string{Create: " (created)", Destroy: " (destroyed)"}[t.Operation]
+		blocks = append(blocks, block{thing: "target", text: fmt.Sprintf("| %s%s | %d | %d | %d | %d | %d | %d |\n",
+			code(t.Name), operation, s.Add, s.Change, s.Remove, s.Keep, s.Held, s.Unknown)})
+	}
+	for i := range targets {
+		if targets[i].Unknown != "" {
+			blocks = append(blocks, block{thing: "note", text: fmt.Sprintf("\nNothing of target %s is known before the apply. Not known yet: %s.\n",
+				code(targets[i].Name), code(targets[i].Unknown))})
+		}
+	}
+	return blocks
+}
+
+// bundleBlocks are a table of the bundles that change, with their clusters.
+func bundleBlocks(t *Target) []block {
+	clusters := map[string]map[Action][]string{}
+	for _, d := range t.Deployments {
+		if d.Action == Keep {
+			continue
+		}
+		if clusters[d.Bundle] == nil {
+			clusters[d.Bundle] = map[Action][]string{}
+		}
+		clusters[d.Bundle][d.Action] = append(clusters[d.Bundle][d.Action], d.Cluster)
+	}
+	if len(clusters) == 0 {
+		return []block{{text: "\nTarget " + code(t.Name) + ": no deployment changes.\n"}}
+	}
+	blocks := []block{{text: "\n### Target " + code(t.Name) + "\n\n| bundle | what | clusters |\n|---|---|---|\n"}}
+	for _, bundle := range t.Bundles {
+		for _, action := range []Action{Remove, Change, Add, Held, Unknown} {
+			if of := clusters[bundle][action]; len(of) > 0 {
+				blocks = append(blocks, block{thing: "line about bundles", text: fmt.Sprintf("| %s | %s | %s |\n", code(bundle), markOf(action), named(of))})
+			}
+		}
+	}
+	return blocks
+}
+
+func markOf(action Action) string {
+	switch action {
+	case Add:
+		return "+ added"
+	case Change:
+		return "~ changed"
+	case Remove:
+		return "− removed"
+	case Keep:
+		return "= kept"
+	case Held:
+		return "‖ held"
+	case Unknown:
+	}
+	return "? unknown"
+}
+
+func named(clusters []string) string {
+	names := make([]string, 0, len(clusters))
+	for i, cluster := range clusters {
+		if i == maxNamed && len(clusters) > maxNamed+1 {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(clusters)-maxNamed)
+		}
+		names = append(names, code(cluster))
+	}
+	return strings.Join(names, ", ")
+}
+
+func stageBlocks(t *Target) []block {
+	if len(t.Stages) < 2 {
+		return nil
+	}
+	blocks := []block{{text: "\nStages of target " + code(t.Name) + ":\n\n"}}
+	for i, stage := range t.Stages {
+		blocks = append(blocks, block{thing: "stage", text: fmt.Sprintf("%d. %s\n", i+1, code(stage.Text))})
+	}
+	return blocks
+}
+
+func heldBlocks(t *Target) []block {
+	held := map[string][]string{}
+	for _, d := range t.Deployments {
+		if d.Action == Held {
+			held[d.Reason] = append(held[d.Reason], d.Cluster+"/"+d.Bundle)
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	blocks := []block{{text: "\nHeld deployments of target " + code(t.Name) + ":\n\n"}}
+	for _, reason := range slices.Sorted(maps.Keys(held)) {
+		blocks = append(blocks, block{thing: "reason", text: fmt.Sprintf("- %s: %s\n", named(held[reason]), code(diff.WithoutMiddle(diff.PrintableLine(reason), maxDetail)))})
+	}
+	return blocks
+}
+
+// sameChange are the deployments of a bundle in which the same changes.
+type sameChange struct {
+	of       Deployment
+	clusters []string
+}
+
+// changeBlocks are what changes in objects, once for all clusters where it is the same.
+func changeBlocks(t *Target) []block {
+	var changes []*sameChange
+	known := map[string]*sameChange{}
+	for _, d := range t.Deployments {
+		if !slices.Contains([]Action{Remove, Change, Add}, d.Action) {
+			continue
+		}
+		id := fmt.Sprintf("%s\n%s\n%s\n%q\n%s", d.Bundle, d.Action, d.Diff, d.Notes, objectLines(&d))
+		if known[id] == nil {
+			known[id] = &sameChange{of: d}
+			changes = append(changes, known[id])
+		}
+		known[id].clusters = append(known[id].clusters, d.Cluster)
+	}
+	order := map[Action]int{Remove: 0, Change: 1, Add: 2}
+	slices.SortStableFunc(changes, func(a, b *sameChange) int {
+		return cmp.Or(order[a.of.Action]-order[b.of.Action], strings.Compare(a.of.Bundle, b.of.Bundle))
+	})
+	blocks := make([]block, len(changes))
+	for i, change := range changes {
+		blocks[i] = block{thing: "diff", text: t.details(change)}
+	}
+	return blocks
+}
+
+func (t *Target) details(change *sameChange) string {
+	var text strings.Builder
+	d := &change.of
+	mark, _, _ := strings.Cut(markOf(d.Action), " ")
+	fmt.Fprintf(&text, "\n<details><summary>%s %s on %s: %s</summary>\n\n", mark, code(d.Bundle), named(change.clusters), d.objectsText())
+	for _, note := range d.Notes {
+		fmt.Fprintf(&text, "- %s\n", code(diff.PrintableLine(note)))
+	}
+	shown := cmp.Or(t.Diffs[d.Diff], objectLines(d))
+	if shown != "" {
+		if len(d.Notes) > 0 {
+			text.WriteString("\n")
+		}
+		text.WriteString(fenced("diff", shown))
+	}
+	text.WriteString("\n</details>\n")
+	return text.String()
+}
+
+func (d *Deployment) objectsText() string {
+	if d.ObjectsUnknown {
+		return "objects known after the apply"
+	}
+	counts := map[ObjectChange]int{}
+	for _, object := range d.Objects {
+		counts[object.Change]++
+	}
+	var parts []string
+	for _, of := range []struct {
+		sign   string
+		change ObjectChange
+	}{{"+", ObjectAdded}, {"~", ObjectChanged}, {"−", ObjectRemoved}, {"?", ObjectUnknown}} {
+		if counts[of.change] > 0 {
+			parts = append(parts, fmt.Sprintf("%s%d", of.sign, counts[of.change]))
+		}
+	}
+	if len(parts) == 0 {
+		return "no object changes"
+	}
+	return "objects " + strings.Join(parts, " ")
+}
+
+// objectLines are a line for each object that changes.
+func objectLines(d *Deployment) string {
+	signs := map[ObjectChange]string{ObjectAdded: "+ ", ObjectChanged: "~ ", ObjectRemoved: "- ", ObjectUnknown: "? "}
+	lines := make([]string, 0, len(d.Objects))
+	for i, object := range d.Objects {
+		if i == maxObjects {
+			lines = append(lines, "... "+counted(len(d.Objects)-i, "more object"))
+			break
+		}
+		lines = append(lines, signs[object.Change]+object.Key)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func warningBlocks(t *Target) []block {
+	blocks := make([]block, 0, len(t.Warnings))
+	for _, warning := range t.Warnings {
+		blocks = append(blocks, block{thing: "warning", text: fmt.Sprintf("\n<details><summary>Warning: %s</summary>\n\n%s\n</details>\n",
+			code(diff.WithoutMiddle(diff.PrintableLine(warning.Summary), maxDetail)), fenced("text", diff.WithoutMiddle(warning.Detail, maxDetail)))})
+	}
+	return blocks
+}
+
+// fenced is a block of code. Its fence is longer than any run of backticks in it, so that nothing
+// in it ends it, and nothing in it is Markdown or HTML.
+func fenced(language, text string) string {
+	longest, run := 0, 0
+	for _, r := range text {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", max(3, longest+1))
+	return fence + language + "\n" + text + "\n" + fence + "\n"
+}
+
+// code is a text within a line. GitHub makes no mention and no link of what is in <code>. Signs of
+// Markdown and HTML are written as character references, which are text to both.
+func code(text string) string {
+	const plain = "-/,=. "
+	isLink := strings.Contains(strings.ToLower(text), "www")
+	var written strings.Builder
+	written.WriteString("<code>")
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t':
+			written.WriteByte(' ')
+		case r > '~', '0' <= r && r <= '9', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', strings.ContainsRune(plain, r) && (r != '.' || !isLink):
+			written.WriteRune(r)
+		default:
+			fmt.Fprintf(&written, "&#%d;", r)
+		}
+	}
+	written.WriteString("</code>")
+	return written.String()
+}

@@ -1,0 +1,303 @@
+package planreport
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Input is a plan of one target.
+type Input struct {
+	Owner, Name string
+	Operation   Operation
+	// Unknown is why there is no plan yet, "" if Plan is one.
+	Unknown string
+	Plan    *deploy.Plan
+	Prior   map[deploy.Key]deploy.Record
+	Diff    deploy.DiffReport
+	// Clusters and Groups are those of the provider.
+	Clusters []target.Cluster
+	Groups   []target.Group
+	Warnings []Warning
+	// Shown returns a text of others without secret values, and printable.
+	Shown func(text string) string
+}
+
+// maxWarning is how many bytes of a warning are in a report.
+const maxWarning = 64 << 10
+
+// Planned returns the entry of a target.
+func Planned(in Input) Target {
+	made := Target{
+		Owner: in.Owner, Name: in.Name, Operation: in.Operation, Unknown: in.Unknown, PlannedAt: time.Now().UTC().Truncate(time.Second),
+		Diffs: map[string]string{}, Stages: []Stage{}, Warnings: []Warning{},
+	}
+	for _, warning := range in.Warnings {
+		made.Warnings = append(made.Warnings, Warning{
+			Summary: diff.WithoutMiddle(warning.Summary, maxWarning), Detail: diff.WithoutMiddle(warning.Detail, maxWarning),
+		})
+	}
+	deployments := map[deploy.Key]*Deployment{}
+	if in.Unknown != "" {
+		for key, record := range in.Prior {
+			deployments[key] = newDeployment(key, Unknown, record)
+		}
+	} else {
+		deployments = in.deployments()
+		made.Stages = in.stages(deployments)
+		made.addDiffs(in.Diff, deployments)
+		in.Plan.Unknown.Each(func(cause string, of []string) { addNote(deployments, of, cause) })
+	}
+	made.addDeployments(deployments)
+	made.Clusters = clustersOf(made.Deployments, in.Clusters, in.Groups)
+	made.edit(func(name string) string { return name }, in.Shown)
+	return made
+}
+
+func (t *Target) addDeployments(deployments map[deploy.Key]*Deployment) {
+	bundles := map[string]bool{}
+	t.Deployments = make([]Deployment, 0, len(deployments))
+	for _, key := range slices.SortedFunc(maps.Keys(deployments), deploy.Key.Compare) {
+		t.Deployments = append(t.Deployments, *deployments[key])
+		t.Summary.count(deployments[key].Action)
+		bundles[key.Bundle] = true
+	}
+	t.Bundles = slices.AppendSeq(make([]string, 0, len(bundles)), maps.Keys(bundles))
+	slices.Sort(t.Bundles)
+}
+
+func (s *Summary) count(action Action) {
+	switch action {
+	case Add:
+		s.Add++
+	case Change:
+		s.Change++
+	case Remove:
+		s.Remove++
+	case Keep:
+		s.Keep++
+	case Held:
+		s.Held++
+	case Unknown:
+		s.Unknown++
+	}
+}
+
+// deployments are those of a plan.
+func (in *Input) deployments() map[deploy.Key]*Deployment {
+	deployments := map[deploy.Key]*Deployment{}
+	for _, d := range in.Plan.Write {
+		key := deploy.KeyOf(d)
+		deployments[key] = in.written(d)
+	}
+	for key := range in.Plan.Keep {
+		deployments[key] = newDeployment(key, Keep, in.Prior[key])
+	}
+	for _, failure := range in.Plan.Held {
+		key := deploy.Key{Cluster: failure.Cluster, Bundle: failure.Bundle}
+		deployments[key] = newDeployment(key, Held, in.Prior[key])
+		deployments[key].Reason = reasonOf(failure.Err)
+	}
+	for _, key := range in.Plan.Remove {
+		deployments[key] = in.removed(key)
+	}
+	for _, cluster := range in.Plan.Unreachable {
+		for key := range in.Prior {
+			if key.Cluster == cluster && deployments[key] == nil {
+				deployments[key] = in.removed(key)
+				deployments[key].Notes = []string{"it is removed from the state and stays on the cluster, which cannot be reached"}
+			}
+		}
+	}
+	return deployments
+}
+
+// reasonOf is why a deployment is held.
+func reasonOf(err error) string {
+	if held, ok := errors.AsType[*rollout.HeldError](err); ok {
+		return held.Reason
+	}
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func newDeployment(key deploy.Key, action Action, prior deploy.Record) *Deployment {
+	return &Deployment{
+		Cluster: key.Cluster, Bundle: key.Bundle, Action: action, Namespace: prior.Namespace, Release: prior.Release,
+		Chart: prior.Chart, Version: prior.Version, DigestBefore: prior.Digest, Unchanged: len(prior.Objects),
+	}
+}
+
+// removed is a deployment whose objects are removed.
+func (in *Input) removed(key deploy.Key) *Deployment {
+	d := newDeployment(key, Remove, in.Prior[key])
+	d.Objects, d.Unchanged = objectChanges(in.Prior[key].Objects, nil)
+	return d
+}
+
+// written is a deployment that is installed or upgraded.
+func (in *Input) written(wanted target.Deployment) *Deployment {
+	key := deploy.KeyOf(wanted)
+	prior, had := in.Prior[key]
+	d := newDeployment(key, Change, prior)
+	if !had {
+		d.Action = Add
+	}
+	rendering := in.Plan.Renderings[key]
+	d.Namespace, d.Release, d.Chart, d.Version = wanted.Namespace, wanted.Release, rendering.Chart, rendering.Version
+	if !wanted.Unpinned {
+		d.DigestAfter = wanted.Digest
+	}
+	after, known := in.Plan.Objects[key]
+	switch {
+	case !known:
+		d.ObjectsUnknown, d.Unchanged = true, 0
+	case had && len(prior.Objects) == 0 && len(after) > 0:
+		// The state has none, such as with plan_objects = false.
+		d.Objects, d.Unchanged = objectsWithoutPrior(after), 0
+	default:
+		d.Objects, d.Unchanged = objectChanges(prior.Objects, after)
+	}
+	return d
+}
+
+// objectChanges compares the hashes of objects. A hash of "" is unknown.
+func objectChanges(before, after map[string]string) (changes []Object, unchanged int) {
+	keys := maps.Clone(before)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	maps.Copy(keys, after)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		was, had := before[key]
+		is, has := after[key]
+		switch {
+		case !has:
+			changes = append(changes, Object{Key: key, Change: ObjectRemoved, Before: was})
+		case !had:
+			changes = append(changes, Object{Key: key, Change: ObjectAdded, After: is})
+		case is == "":
+			changes = append(changes, Object{Key: key, Change: ObjectUnknown, Before: was})
+		case was != is:
+			changes = append(changes, Object{Key: key, Change: ObjectChanged, Before: was, After: is})
+		default:
+			unchanged++
+		}
+	}
+	return changes, unchanged
+}
+
+// objectsWithoutPrior are objects of which it is not known whether they change.
+func objectsWithoutPrior(after map[string]string) []Object {
+	var changes []Object
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		changes = append(changes, Object{Key: key, Change: ObjectUnknown, After: after[key]})
+	}
+	return changes
+}
+
+// stages returns what starts together, as an apply finds it, and notes the stage of each
+// deployment.
+func (in *Input) stages(deployments map[deploy.Key]*Deployment) []Stage {
+	steps := make([]rollout.Step, 0, len(in.Plan.Write)+len(in.Plan.Unchanged))
+	for _, d := range in.Plan.Write {
+		steps = append(steps, rollout.Step{Deployment: d, State: string(in.Prior[deploy.KeyOf(d)].State), Change: true})
+	}
+	steps = append(steps, in.Plan.Unchanged...)
+	stages := []Stage{}
+	for _, stage := range rollout.Simulate(rollout.NewOrder(steps)).Stages {
+		var keys []deploy.Key
+		for _, i := range stage.Steps {
+			if steps[i].Change {
+				keys = append(keys, deploy.KeyOf(steps[i].Deployment))
+			}
+		}
+		slices.SortFunc(keys, deploy.Key.Compare)
+		names := make([]string, len(keys))
+		for i, key := range keys {
+			names[i] = key.String()
+			if d := deployments[key]; d != nil {
+				d.Stage = len(stages) + 1
+			}
+		}
+		stages = append(stages, Stage{Text: stage.Text, Deployments: names})
+	}
+	return stages
+}
+
+// addDiffs adds the texts of changes, equal ones once.
+func (t *Target) addDiffs(found deploy.DiffReport, deployments map[deploy.Key]*Deployment) {
+	for _, of := range found.Diffs {
+		d := deployments[deploy.Key{Cluster: of.Cluster(), Bundle: of.Bundle()}]
+		if d == nil {
+			continue
+		}
+		notes, text := of.Parts()
+		d.Notes = append(d.Notes, notes...)
+		if text == "" || d.Action == Add { // Those of a new release are its objects.
+			continue
+		}
+		d.Diff = idOf(text)
+		t.Diffs[d.Diff] = text
+	}
+	found.NotCompared.Each(func(cause string, of []string) { addNote(deployments, of, "not compared: "+cause) })
+}
+
+func idOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// addNote adds a note to deployments, once. They are named by their keys or by their clusters.
+func addNote(deployments map[deploy.Key]*Deployment, names []string, note string) {
+	noted := map[string]bool{}
+	for _, name := range names {
+		noted[name] = true
+	}
+	for key, d := range deployments {
+		if (noted[key.String()] || noted[key.Cluster] && d.Action == Change) && !slices.Contains(d.Notes, note) {
+			d.Notes = append(d.Notes, note)
+		}
+	}
+}
+
+// clustersOf are the clusters of deployments. The facts of one that the provider no longer has are
+// not known.
+func clustersOf(deployments []Deployment, known []target.Cluster, groups []target.Group) []Cluster {
+	facts := map[string]target.Cluster{}
+	for _, cluster := range known {
+		facts[cluster.Name] = cluster
+	}
+	members := map[string][]string{}
+	for _, group := range slices.SortedFunc(slices.Values(groups), func(a, b target.Group) int { return strings.Compare(a.Name, b.Name) }) {
+		matched, err := target.Match([]target.Rule{{ClusterGroup: group.Name}}, known, groups)
+		if err != nil {
+			continue // The target has reported it.
+		}
+		for _, cluster := range matched {
+			members[cluster.Name] = append(members[cluster.Name], group.Name)
+		}
+	}
+	clusters := []Cluster{}
+	for _, d := range deployments {
+		if len(clusters) > 0 && clusters[len(clusters)-1].Name == d.Cluster {
+			continue
+		}
+		cluster := Cluster{Name: d.Cluster, Labels: map[string]string{}, Groups: []string{}}
+		maps.Copy(cluster.Labels, facts[d.Cluster].Labels)
+		cluster.Groups = append(cluster.Groups, members[d.Cluster]...)
+		clusters = append(clusters, cluster)
+	}
+	return clusters
+}

@@ -1,0 +1,154 @@
+package planreport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
+
+// maxStored is how many bytes of an existing file are read.
+const maxStored = 256 << 20
+
+// readReport reads the entries of a file. One that cannot be read, or that is no report, has none:
+// it is replaced.
+func readReport(path string, extract func([]byte) ([]byte, error)) Report {
+	content, err := readFile(path)
+	if err != nil {
+		return Report{}
+	}
+	data, err := extract(content)
+	if err != nil {
+		return Report{}
+	}
+	report, err := parse(data)
+	if err != nil {
+		return Report{}
+	}
+	return report
+}
+
+// readFile reads a regular file. The open of a pipe would wait for its writer.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	opened, err := os.Open(path) //nolint:gosec // The path is from the user's own environment.
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = opened.Close() }()
+	content, err := io.ReadAll(io.LimitReader(opened, maxStored+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxStored {
+		return nil, errors.New("it is too large")
+	}
+	return content, nil
+}
+
+// parse reads a report. Everything in it may have been written by others.
+func parse(data []byte) (Report, error) {
+	var report Report
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&report); err != nil {
+		return Report{}, fmt.Errorf("reading a report: %w", err)
+	}
+	if report.Format != Format {
+		return Report{}, fmt.Errorf("reading a report: its format is %d, not %d", report.Format, Format)
+	}
+	seen := map[key]bool{}
+	for i := range report.Targets {
+		t := &report.Targets[i]
+		t.edit(diff.PrintableLine, diff.Printable)
+		if t.Name == "" || seen[t.key()] || !t.isOrdered() {
+			return Report{}, errors.New("reading a report: its targets are not those of a report")
+		}
+		seen[t.key()] = true
+		t.fill()
+	}
+	return report, nil
+}
+
+// isOrdered reports whether deployments are in the order in which they are written, each once.
+func (t *Target) isOrdered() bool {
+	for i := 1; i < len(t.Deployments); i++ {
+		a, b := t.Deployments[i-1], t.Deployments[i]
+		if a.Cluster > b.Cluster || a.Cluster == b.Cluster && a.Bundle >= b.Bundle {
+			return false
+		}
+	}
+	return true
+}
+
+// fill makes what a reader of the JSON can rely on: lists that are empty and not null.
+func (t *Target) fill() {
+	t.Clusters, t.Bundles, t.Deployments = orEmpty(t.Clusters), orEmpty(t.Bundles), orEmpty(t.Deployments)
+	t.Stages, t.Warnings = orEmpty(t.Stages), orEmpty(t.Warnings)
+	for i := range t.Clusters {
+		t.Clusters[i].Groups = orEmpty(t.Clusters[i].Groups)
+	}
+	for i := range t.Stages {
+		t.Stages[i].Deployments = orEmpty(t.Stages[i].Deployments)
+	}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// replaceFile writes a file that is readable by its owner only. A reader sees the former content or
+// the new one, never a part.
+func replaceFile(path string, content []byte) (err error) {
+	if err := checkReplaceable(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // Its mode is 0600.
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temporary.Name())
+		}
+	}()
+	_, err = temporary.Write(content)
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// checkReplaceable reports what is no file: it would be replaced by one. A link is replaced, and
+// what it leads to stays.
+func checkReplaceable(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() && info.Mode().Type() != os.ModeSymlink {
+		return fmt.Errorf("it exists and is no file (%s)", info.Mode().Type())
+	}
+	return nil
+}
+
+func renderJSON(report Report) ([]byte, error) {
+	content, err := json.MarshalIndent(report, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the JSON of a report: %w", err)
+	}
+	return append(content, '\n'), nil
+}

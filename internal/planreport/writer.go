@@ -1,0 +1,168 @@
+package planreport
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
+
+// Writer writes the entries of one provider process to files. It is safe for concurrent use, and a
+// nil Writer writes nothing.
+type Writer struct {
+	files []file
+	run   string
+
+	mu  sync.Mutex
+	own map[key]Target
+	// plans says that a refresh came before an entry, so that this process is no apply.
+	plans  bool
+	failed bool
+}
+
+// file is one file of a report.
+type file struct {
+	path string
+	// data is the file that the entries of other processes are read from.
+	data    string
+	render  func(Report) ([]byte, error)
+	extract func([]byte) ([]byte, error)
+}
+
+// Open returns a Writer for the files that the environment variable FLEET_REPORT names, separated
+// as in PATH, nil for none. It opens no file. "%o" in a name stands for the owner.
+func Open(names, owner string) (*Writer, error) {
+	w := &Writer{run: runID(), own: map[key]Target{}}
+	for _, name := range filepath.SplitList(names) {
+		if name == "" {
+			continue
+		}
+		of, err := fileOf(strings.ReplaceAll(name, "%o", ownerInName(owner)))
+		if err != nil {
+			return nil, err
+		}
+		w.files = append(w.files, of)
+	}
+	if len(w.files) == 0 {
+		return nil, nil //nolint:nilnil // A nil Writer is a Writer.
+	}
+	return w, nil
+}
+
+// ownerInName is the owner as a part of a file's name. It is a label value, or not known yet.
+func ownerInName(owner string) string {
+	if owner == "" {
+		return "unknown"
+	}
+	return strings.NewReplacer("/", "_", `\`, "_").Replace(owner)
+}
+
+func fileOf(path string) (file, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
+		return file{path: path, data: path, render: renderJSON, extract: unchanged}, nil
+	case ".html", ".htm":
+		return file{path: path, data: path, render: renderHTML, extract: extractHTML}, nil
+	case ".md":
+		return file{path: path, data: path + ".json", render: renderMarkdown, extract: unchanged}, nil
+	}
+	return file{}, fmt.Errorf("the name of a report ends in .html, .md or .json, not as %q", filepath.Base(path))
+}
+
+func unchanged(content []byte) ([]byte, error) { return content, nil }
+
+// IsWanted reports whether anything is written.
+func (w *Writer) IsWanted() bool { return w != nil }
+
+// Add puts an entry into the files. refreshed says that this process has refreshed the target. An
+// update without a refresh is the repetition of a plan inside an apply, or a plan with
+// -refresh=false, and is left out. Only the first error is returned.
+func (w *Writer) Add(t Target, refreshed bool) error {
+	if w == nil || t.Operation == Update && !refreshed {
+		return nil
+	}
+	t.Run = w.run
+	t.edit(diff.PrintableLine, diff.Printable)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plans = w.plans || refreshed
+	w.own[t.key()] = t
+	var errs []error
+	for _, of := range w.files {
+		if err := w.write(of); err != nil {
+			errs = append(errs, fmt.Errorf("writing %s: %w", of.path, err))
+		}
+	}
+	err := errors.Join(errs...)
+	if err == nil || w.failed {
+		return nil
+	}
+	w.failed = true
+	return err
+}
+
+// write brings a file up to date with the entries of this process.
+func (w *Writer) write(of file) error {
+	unlock := lock(filepath.Dir(of.path))
+	defer unlock()
+	merged := newReport(w.merge(readReport(of.data, of.extract).Targets))
+	content, err := of.render(merged)
+	if err != nil {
+		return err
+	}
+	if of.data != of.path {
+		data, err := renderJSON(merged)
+		if err != nil {
+			return err
+		}
+		if err := replaceFile(of.data, data); err != nil {
+			return err
+		}
+	}
+	return replaceFile(of.path, content)
+}
+
+// merge returns the entries of this process and those of others. A plan drops those of earlier
+// runs, which can be of targets that are gone.
+func (w *Writer) merge(stored []Target) []Target {
+	merged := make([]Target, 0, len(stored)+len(w.own))
+	approved := map[key]bool{}
+	for i := range stored {
+		other := &stored[i]
+		own, replaced := w.own[other.key()]
+		switch {
+		case replaced && other.isRepeatedBy(&own):
+			approved[own.key()] = true
+		case replaced, w.plans && other.Run != w.run:
+			continue
+		}
+		merged = append(merged, *other)
+	}
+	for at, own := range w.own {
+		if !approved[at] {
+			merged = append(merged, own)
+		}
+	}
+	return merged
+}
+
+// isRepeatedBy reports whether another process of the same run has made the same plan of a create,
+// as its apply does. Then the entry that was to be approved stays.
+func (t *Target) isRepeatedBy(other *Target) bool {
+	return t.Operation == Create && other.Operation == Create && t.Run == other.Run && t.Unknown == other.Unknown &&
+		reflect.DeepEqual(t.decisions(), other.decisions())
+}
+
+// decisions are the deployments without what was found on clusters.
+func (t *Target) decisions() []Deployment {
+	decisions := make([]Deployment, len(t.Deployments))
+	for i, d := range t.Deployments {
+		d.Notes, d.Diff = nil, ""
+		decisions[i] = d
+	}
+	return decisions
+}
