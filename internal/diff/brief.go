@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -79,11 +80,11 @@ func parentsOf(lines []string, at int) string {
 		}
 	}
 	var text strings.Builder
-	for i := len(path) - 1; i >= 0; i-- {
-		if text.Len() > 0 && !strings.HasPrefix(path[i], "[") {
+	for _, parent := range slices.Backward(path) {
+		if text.Len() > 0 && !strings.HasPrefix(parent, "[") {
 			text.WriteString(".")
 		}
-		text.WriteString(path[i])
+		text.WriteString(parent)
 	}
 	return text.String()
 }

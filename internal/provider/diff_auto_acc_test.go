@@ -146,9 +146,11 @@ func TestAccDiffMasksHCL(t *testing.T) {
 	}{
 		"values": {
 			before: func(t *testing.T, s *fixture) string {
+				t.Helper()
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values)
 			},
 			after: func(t *testing.T, s *fixture) string {
+				t.Helper()
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.1"), values)
 			},
 			says: []string{
@@ -158,9 +160,11 @@ func TestAccDiffMasksHCL(t *testing.T) {
 		},
 		"values that are removed": {
 			before: func(t *testing.T, s *fixture) string {
+				t.Helper()
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), values)
 			},
 			after: func(t *testing.T, s *fixture) string {
+				t.Helper()
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "")
 			},
 			says: []string{"- encoded: (from HCL) + encoded: dW5zZXQ= - url: (from HCL) + url: https://user:unset@host", "- word: (from HCL) + word: UNSET"},
@@ -175,6 +179,7 @@ func TestAccDiffMasksHCL(t *testing.T) {
 				return s.bundleOf("web", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  image: \"${var.secret}\"\n  extra: \"${var.secret}\"\n")
 			},
 			after: func(t *testing.T, s *fixture) string {
+				t.Helper()
 				return ofChart(s, s.namespace, chart(t, s.namespace, "web:1.0"), "")
 			},
 			says: []string{"- extra: (from HCL) - image: (from HCL)", "+ image: web:1.0"},

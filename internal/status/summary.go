@@ -1,6 +1,9 @@
 package status
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Text is a state with its message, such as "NotReady: Deployment web/nginx is InProgress".
 func (s State) Text(message string) string {
@@ -20,7 +23,8 @@ type ClusterSummary struct {
 // String is such as "3/3 deployments, 41/41 objects" or
 // "2/3 deployments, 38/41 objects, 1 modified, 2 missing".
 func (s ClusterSummary) String() string {
-	text := fmt.Sprintf("%d/%s, %d/%s", s.Ready, Number(s.Deployments, "deployment"), s.Objects.Ready, Number(s.Objects.Desired(), "object"))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d/%s, %d/%s", s.Ready, Number(s.Deployments, "deployment"), s.Objects.Ready, Number(s.Objects.Desired(), "object"))
 	for _, wrong := range []struct {
 		number int
 		what   string
@@ -32,10 +36,10 @@ func (s ClusterSummary) String() string {
 		{s.Objects.NotOwned, "owned by other releases"},
 	} {
 		if wrong.number > 0 {
-			text += fmt.Sprintf(", %d %s", wrong.number, wrong.what)
+			fmt.Fprintf(&text, ", %d %s", wrong.number, wrong.what)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Number is a number with its noun: "1 object", "3 objects".
