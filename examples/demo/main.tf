@@ -48,4 +48,4 @@ resource "fleet_cluster_target" "all" {
   }]
 }
 
-output "clusters" { value = fleet_cluster_target.all.clusters }
+output "not_ready" { value = fleet_cluster_target.all.not_ready }

@@ -93,7 +93,7 @@ func (t *terraform) plan(ctx context.Context, file string) (lines int, err error
 }
 
 // sourceLines are where Terraform quotes the configuration that a warning is about.
-var sourceLines = regexp.MustCompile(`(?m)^  on main\.tf line \d+, in .*\n +\d+: .*\n`)
+var sourceLines = regexp.MustCompile(`(?m)^ +on main\.tf line \d+, in .*\n +\d+: .*\n`)
 
 func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string) error {
 	fmt.Printf("\n$ terraform %s\n", strings.Join(args, " "))
