@@ -41,8 +41,8 @@ func configMap(name, color string) string {
 // mixed is a plan in which each action occurs.
 func mixed() planreport.Input {
 	var (
-		web      = map[string]string{"ConfigMap/shop/web": "aaa", "apps/Deployment/shop/web": "bbb", "Service/shop/web": "ccc"}
-		webAfter = map[string]string{"ConfigMap/shop/web": "ddd", "apps/Deployment/shop/web": "bbb", "apps/Deployment/shop/api": ""}
+		web      = map[string]string{"ConfigMap/shop/web": "aaa", "Deployment.apps/shop/web": "bbb", "Service/shop/web": "ccc"}
+		webAfter = map[string]string{"ConfigMap/shop/web": "ddd", "Deployment.apps/shop/web": "bbb", "Deployment.apps/shop/api": ""}
 		logs     = map[string]string{"ConfigMap/shop/logs": "eee"}
 	)
 	paused := deployment("eu-2", "logs", "v1-new")

@@ -29,8 +29,8 @@ func written(t *testing.T, name string, entries ...planreport.Target) string {
 	return path
 }
 
-const diffText = "@@ -1,6 +1,6 @@ ConfigMap/shop/web-config\n apiVersion: v1\n data:\n-  replicas: \"3\"\n+  replicas: \"5\"\n   log_level: info\n kind: ConfigMap\n metadata:\n" +
-	"@@ -18,7 +18,7 @@ apps/Deployment/shop/web\n     spec:\n       containers:\n-        - image: registry.example.com/web:1.4.2\n+        - image: registry.example.com/web:1.5.0\n           name: web\n           ports:"
+const diffText = "~ ConfigMap/shop/web-config: data\n- replicas: \"3\"\n+ replicas: \"5\"\n" +
+	"~ Deployment.apps/shop/web: spec.template.spec.containers\n- - image: registry.example.com/web:1.4.2\n+ - image: registry.example.com/web:1.5.0"
 
 // fleetOf is a plan of so many clusters and bundles. Its first bundle changes in stages, its second
 // one is added or held here and there, and one cluster is removed.
@@ -63,14 +63,14 @@ func fleetOf(clusters, bundles int) planreport.Target {
 			switch {
 			case c == clusters-1:
 				d.Action, d.Unchanged = planreport.Remove, 0
-				d.Objects = []planreport.Object{{Key: "apps/Deployment/" + bundle + "/" + bundle, Change: planreport.ObjectRemoved, Before: "5f0d1c2b9a77"}}
+				d.Objects = []planreport.Object{{Key: "Deployment.apps/" + bundle + "/" + bundle, Change: planreport.ObjectRemoved, Before: "5f0d1c2b9a77"}}
 			case b == 0:
 				stage := min(c/3, 2)
 				d.Action, d.Stage, d.Diff, d.DigestAfter, d.Version, d.Unchanged = planreport.Change, stage+1, "d1", "v1-91c3d27fe004", "1.5.0", 7
 				d.Objects = []planreport.Object{
 					{Key: "ConfigMap/shop/web-config", Change: planreport.ObjectChanged, Before: "0c51aa7e22d1", After: "b81f20d6c3ee"},
-					{Key: "apps/Deployment/shop/web", Change: planreport.ObjectChanged, Before: "77d20b91fa4c", After: "e02c4a96b15d"},
-					{Key: "policy/PodDisruptionBudget/shop/web", Change: planreport.ObjectAdded, After: "3ad90e1174bc"},
+					{Key: "Deployment.apps/shop/web", Change: planreport.ObjectChanged, Before: "77d20b91fa4c", After: "e02c4a96b15d"},
+					{Key: "PodDisruptionBudget.policy/shop/web", Change: planreport.ObjectAdded, After: "3ad90e1174bc"},
 				}
 				stages[stage] = append(stages[stage], name+"/"+bundle)
 			case b == 1 && c%4 == 1:

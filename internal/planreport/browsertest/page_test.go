@@ -167,7 +167,7 @@ func TestPage(t *testing.T) {
 	expect(t, b, `document.querySelector("#detail h2 bdi").textContent`, "eu-2 / web")
 	expect(t, b, `document.querySelector("#detail pre").innerText.trimEnd()`, strings.TrimRight(diffText, "\n"))
 	expect(t, b, `[...document.querySelectorAll("#detail .objects tbody tr")].map((row) => row.innerText.replace(/\s+/g, " "))`, []string{
-		"~changed ConfigMap/shop/web-config 0c51aa7e22d1 → b81f20d6c3ee", "~changed apps/Deployment/shop/web 77d20b91fa4c → e02c4a96b15d", "+added policy/PodDisruptionBudget/shop/web 3ad90e1174bc",
+		"~changed ConfigMap/shop/web-config 0c51aa7e22d1 → b81f20d6c3ee", "~changed Deployment.apps/shop/web 77d20b91fa4c → e02c4a96b15d", "+added PodDisruptionBudget.policy/shop/web 3ad90e1174bc",
 	})
 	expect(t, b, `document.querySelectorAll("#matrix td[aria-selected=true]").length`, 1)
 	b.run(t, chromedp.Click(`td[aria-label^="ap-4, web:"]`))

@@ -255,7 +255,7 @@
   }
 
   function diffOf(text) {
-    const kinds = { "+": "ins", "-": "del", "@": "hunk" };
+    const kinds = { "+": "ins", "-": "del", "@": "hunk", "~": "hunk" };
     return make("pre", { class: "diff", tabindex: "0", "aria-label": "Changes" }, ...text.split("\n").map((line) => make("span", { class: kinds[line[0]] || false }, line || " ")));
   }
 
