@@ -13,43 +13,51 @@ import (
 // reportVariable names the files that plans are reported to.
 const reportVariable = "FLEET_REPORT"
 
-// openReport makes the writer of these files. A plan does not need it, so a failure is a warning.
-func (f *providerData) openReport(diags *diag.Diagnostics) {
-	writer, err := planreport.Open(os.Getenv(reportVariable), f.owner)
+// openReport returns the writer of these files, nil if there is none. A plan does not need it, so
+// a failure is a warning.
+func openReport(owner string, diags *diag.Diagnostics) *planreport.Writer {
+	writer, err := planreport.Open(os.Getenv(reportVariable), owner)
 	if err != nil {
 		addMessages(diags, report.NoPlanReport(err))
-		return
+		return nil
 	}
-	f.planReport = writer
+	return writer
+}
+
+// planReporter reports the plan of a target whose state is before.
+type planReporter struct {
+	*providerData
+
+	before *targetModel
 }
 
 // comparedAs is how the objects of a plan are compared: for a report, also if the plan does not show
 // it.
-func (f *providerData) comparedAs(plan *targetModel) deploy.DiffMode {
-	if mode := plan.diff(); mode != deploy.DiffSummary || !f.planReport.IsWanted() {
+func comparedAs(plan *targetModel, writer *planreport.Writer) deploy.DiffMode {
+	if mode := plan.diff(); mode != deploy.DiffSummary || !writer.IsWanted() {
 		return mode
 	}
 	return deploy.DiffAuto
 }
 
-// reportPlan reports the plan of a target whose state is before.
-func (f *providerData) reportPlan(operation planreport.Operation, before *targetModel, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
-	f.addReport(before, planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, report.Diff(name, found))}, diags)
+// addPlan reports what becomes of the deployments.
+func (r planReporter) addPlan(operation planreport.Operation, name string, planned *deploy.Plan, found deploy.DiffReport, diags *diag.Diagnostics) {
+	r.add(planreport.Input{Operation: operation, Name: name, Plan: planned, Diff: found, Warnings: warningsIn(*diags, report.Diff(name, found))}, diags)
 }
 
-// reportUnknown reports that nothing of a target is known before the apply.
-func (f *providerData) reportUnknown(before *targetModel, name, reason string, diags *diag.Diagnostics) {
-	f.addReport(before, planreport.Input{Operation: operationOf(before), Name: name, Unknown: reason, Warnings: warningsIn(*diags, nil)}, diags)
+// addUnknown reports that nothing of the target is known before the apply.
+func (r planReporter) addUnknown(name, reason string, diags *diag.Diagnostics) {
+	r.add(planreport.Input{Operation: operationOf(r.before), Name: name, Unknown: reason, Warnings: warningsIn(*diags, nil)}, diags)
 }
 
-func (f *providerData) addReport(before *targetModel, in planreport.Input, diags *diag.Diagnostics) {
-	if !f.planReport.IsWanted() || diags.HasError() {
+func (r planReporter) add(in planreport.Input, diags *diag.Diagnostics) {
+	if !r.planReport.IsWanted() || diags.HasError() {
 		return
 	}
-	in.Owner, in.Prior, in.Groups, in.Shown = f.owner, before.records(), f.groups, f.masker.Shown
-	in.Clusters, _ = f.clusters.Facts()
-	id := before.ID.ValueString()
-	if err := f.planReport.Add(planreport.Planned(in), id != "" && !f.repeats(id)); err != nil {
+	in.Owner, in.Prior, in.Groups, in.Shown = r.owner, r.before.records(), r.groups, r.masker.Shown
+	in.Clusters, _ = r.clusters.Facts()
+	id := r.before.ID.ValueString()
+	if err := r.planReport.Add(planreport.Planned(in), id != "" && !r.repeats(id)); err != nil {
 		addMessages(diags, report.NoPlanReport(err))
 	}
 }

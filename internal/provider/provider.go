@@ -184,7 +184,7 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	p.cleanup.add(configured.public.Close)
 	p.cleanup.add(configured.sandbox.Close)
 	p.openProgress(configured, &resp.Diagnostics)
-	configured.openReport(&resp.Diagnostics)
+	configured.planReport = openReport(configured.owner, &resp.Diagnostics)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
 }

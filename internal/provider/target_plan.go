@@ -79,7 +79,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		plan.setUnknown()
 		f.registry.Deploys(name, nil)
 		f.registry.Drop(name, prior.ID.ValueString())
-		f.reportUnknown(prior, name, reason, diags)
+		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
 	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
@@ -120,7 +120,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	addMessages(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
-	r.providerData.reportPlan(planreport.Destroy, &gone, name, removal, found, &resp.Diagnostics)
+	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, &resp.Diagnostics)
 }
 
 // desired is what the configuration asks for, given the known versions of objects that values
@@ -196,7 +196,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: f.comparedAs(plan), Wait: plan.Wait.ValueBool(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -210,7 +210,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,
 		MayDeploy:  func(key deploy.Key) bool { return f.registry.MayDeploy(name, key) },
-		IsRepeated: f.repeats(before.ID.ValueString()), Diff: f.comparedAs(plan), ListsObjects: plan.PlanObjects.ValueBool(),
+		IsRepeated: f.repeats(before.ID.ValueString()), Diff: comparedAs(plan, f.planReport), ListsObjects: plan.PlanObjects.ValueBool(),
 	})
 	changes := found.Diff
 	if plan.diff() == deploy.DiffSummary {
@@ -220,7 +220,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if plan.PlanObjects.ValueBool() {
 		addMessages(diags, report.UnknownObjects(name, &planned.Unknown))
 	}
-	f.reportPlan(operationOf(before), before, name, &planned, changes, diags)
+	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 }
 
