@@ -8,6 +8,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // What a cluster made of objects stands in records, where the delete of a tainted target finds
@@ -16,7 +17,7 @@ func TestStoredDifferencesAreKept(t *testing.T) {
 	t.Parallel()
 	key := deploy.Key{Cluster: "c", Bundle: "web"}
 	stored := map[string]string{"Widget ns/web: spec.pruned": "-"}
-	record := deploy.Record{Release: "web", Namespace: "ns", Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
+	record := deploy.Record{Release: "web", Namespace: "ns", State: status.Ready, Stored: stored, Known: release.Known{Release: "web", Namespace: "ns", Revision: 3}}
 	var model targetModel
 	model.setShown(state.Contents{Records: map[deploy.Key]deploy.Record{key: record}}.Shown())
 	if diff := cmp.Diff(map[deploy.Key]deploy.Record{key: record}, model.records()); diff != "" {
