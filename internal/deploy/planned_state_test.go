@@ -1,0 +1,116 @@
+package deploy_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// What the plan shows as ready is ready after the apply, or a failure. A look after the write
+// does not change it. Of what the plan does not know, that look decides.
+func TestApplyKeepsThePlannedState(t *testing.T) {
+	t.Parallel()
+	slow := release.Finding{Ready: 1, NotReady: []release.Unready{{Object: "it", Reason: "slow"}}}
+	const message = "not ready: it is slow"
+	tests := map[string]struct {
+		former  bool // a killed apply left the release
+		ready   bool // the plan shows it as ready
+		prior   status.State
+		finding release.Finding
+		want    status.State
+		message string
+		fails   []string
+	}{
+		"written, and ready in the plan":               {ready: true, finding: slow, want: status.Ready},
+		"written, and not known in the plan":           {finding: slow, want: status.NotReady, message: message},
+		"left by a killed apply, and ready":            {former: true, ready: true, finding: release.Finding{Ready: 2}, want: status.Ready},
+		"left by a killed apply, and not ready":        {former: true, ready: true, finding: slow, want: status.NotReady, message: message, fails: []string{"c1/web adopting"}},
+		"left by a killed apply, not known":            {former: true, finding: slow, want: status.NotReady, message: message},
+		"labelled again, and not ready before":         {prior: status.NotReady, finding: release.Finding{Ready: 2}, want: status.NotReady, message: "as before"},
+		"labelled again, not ready and ready promised": {prior: status.NotReady, ready: true, finding: release.Finding{Ready: 2}, want: status.Ready},
+		"labelled again, and ready before":             {prior: status.Ready, ready: true, finding: slow, want: status.Ready},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				web := deployment("c1", "web", "v1-a")
+				clusters := newFleet("c1")
+				clusters["c1"].found["ns/web"] = func(release.Inspection) release.Finding { return test.finding }
+				asked := request(nil)
+				if test.former || test.prior != "" {
+					there := deployed(web)
+					there.Mark.Instance, there.Mark.AdoptionKey = "former", "k"
+					clusters["c1"].put(there)
+					asked.AdoptionKey = "k"
+				}
+				if test.prior != "" {
+					record := recordOfWrite(web)
+					record.State = test.prior
+					if test.prior != status.Ready {
+						record.Message = "as before"
+					}
+					asked.Prior = map[deploy.Key]deploy.Record{key("c1", "web"): record}
+				}
+				asked.Write, asked.Settings.Drift = []target.Deployment{web}, deploy.DriftLive
+				asked.Ready = map[deploy.Key]bool{key("c1", "web"): test.ready}
+
+				outcome := clusters.engine().Apply(t.Context(), asked)
+
+				if diff := cmp.Diff(test.fails, failed(outcome.Failures), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("failures (-want +got):\n%s", diff)
+				}
+				if got := outcome.Records[key("c1", "web")]; got.State != test.want || got.Message != test.message {
+					t.Errorf("the state is %s %q, want %s %q", got.State, got.Message, test.want, test.message)
+				}
+			})
+		})
+	}
+}
+
+// A plan knows the record that a successful apply leaves.
+func TestPlannedRecords(t *testing.T) {
+	t.Parallel()
+	atomic := deployment("c1", "web", "v1-new")
+	atomic.Options.Helm = &fleetyaml.Helm{Atomic: true}
+	prior := recordOfWrite(deployment("c1", "web", "v1-old"))
+	prior.State, prior.Message, prior.Counts = status.Modified, "why", status.Counts{Ready: 1, Modified: 1}
+	charts := charts{renderings: map[string]release.Rendering{"web": {Chart: "web", Version: "2.0.0"}}}
+	tests := map[string]struct {
+		wanted        target.Deployment
+		wait, relabel bool
+		want          deploy.PlannedRecord
+	}{
+		"waited for":         {wanted: deployment("c1", "web", "v1-new"), wait: true, want: deploy.PlannedRecord{IsWritten: true, Record: deploy.Record{State: status.Ready}}},
+		"not waited for":     {wanted: deployment("c1", "web", "v1-new"), want: deploy.PlannedRecord{IsWritten: true, ReadinessUnknown: true, Record: deploy.Record{State: status.Ready}}},
+		"atomic":             {wanted: atomic, want: deploy.PlannedRecord{IsWritten: true, Record: deploy.Record{State: status.Ready}}},
+		"labelled again":     {wanted: reportOnly(deployment("c1", "web", "v1-old")), relabel: true, want: deploy.PlannedRecord{IsWritten: true, Record: deploy.Record{State: status.Modified, Message: "why", Counts: prior.Counts}}},
+		"kept, not as it is": {wanted: reportOnly(deployment("c1", "web", "v1-old")), want: deploy.PlannedRecord{Record: deploy.Record{State: status.Modified, Message: "why", Counts: prior.Counts}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := deploy.Facts{Charts: charts, Reach: reach{}, Wait: test.wait, Relabel: test.relabel}
+			plan := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: []target.Deployment{test.wanted}}, map[deploy.Key]deploy.Record{key("c1", "web"): prior}, facts)
+			got := plan.Records()[key("c1", "web")]
+			got.Record = deploy.Record{State: got.State, Message: got.Message, Counts: got.Counts}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// reportOnly does not correct drift.
+func reportOnly(d target.Deployment) target.Deployment {
+	d.Options.CorrectDrift = &fleetyaml.CorrectDrift{Enabled: new(false)}
+	return d
+}
