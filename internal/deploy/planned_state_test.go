@@ -83,7 +83,7 @@ func TestPlannedRecords(t *testing.T) {
 	atomic.Options.Helm = &fleetyaml.Helm{Atomic: true}
 	prior := recordOfWrite(deployment("c1", "web", "v1-old"))
 	prior.State, prior.Message, prior.Counts = status.Modified, "why", status.Counts{Ready: 1, Modified: 1}
-	charts := charts{renderings: map[string]release.Rendering{"web": {Chart: "web", Version: "2.0.0"}}}
+	renders := charts{renderings: map[string]release.Rendering{"web": {Chart: "web", Version: "2.0.0"}}}
 	tests := map[string]struct {
 		wanted        target.Deployment
 		wait, relabel bool
@@ -98,7 +98,7 @@ func TestPlannedRecords(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			facts := deploy.Facts{Charts: charts, Reach: reach{}, Wait: test.wait, Relabel: test.relabel}
+			facts := deploy.Facts{Charts: renders, Reach: reach{}, Wait: test.wait, Relabel: test.relabel}
 			plan := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: []target.Deployment{test.wanted}}, map[deploy.Key]deploy.Record{key("c1", "web"): prior}, facts)
 			got := plan.Records()[key("c1", "web")]
 			got.Record = deploy.Record{State: got.State, Message: got.Message, Counts: got.Counts}
