@@ -90,7 +90,7 @@ func TestAccPlanReport(t *testing.T) {
 	changed := []string{"all: update", "a/hidden change", "  hidden changed", "  hidden changed", "a/logs keep", "b/hidden remove", "  hidden removed", "  hidden removed", "b/logs remove", "  logs removed"}
 	read = expect("a change", changed...)
 	d := read.Targets[0].Deployments[0]
-	if text := read.Targets[0].Diffs[d.Diff]; !strings.Contains(text, "+  key: (from HCL, changed)\n") || !strings.Contains(text, "(sensitive value, changed)") {
+	if text := read.Targets[0].Diffs[d.Diff]; !strings.Contains(text, "+ key: (from HCL, changed)\n") || !strings.Contains(text, "(sensitive value, changed)") {
 		t.Errorf("the diff is %q", text)
 	}
 	if d.DigestBefore == "" || d.DigestAfter == "" || d.DigestBefore == d.DigestAfter || d.Stage != 1 {

@@ -160,7 +160,7 @@ func TestAccFailingContainer(t *testing.T) {
 		w.configure(t, s.provider("", on, on), workload(fails), s.bundle("two", "x"), target("deployment_timeout = \"8s\"", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))
 	}
 	config(true)
-	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/one, b/one", "not ready: Deployment "+s.namespace+"/one")
+	w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "a/one", "b/one", "not ready: Deployment "+s.namespace+"/one")
 	want := map[string]string{"a/one": "ErrApplied", "b/one": "ErrApplied", "a/two": "Ready", "b/two": "Ready"}
 	if diff := cmp.Diff(want, w.states(t)); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)

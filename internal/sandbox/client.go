@@ -48,11 +48,22 @@ func (c *Client) Close() error { return c.pool.Close() }
 // Plan is that of render.Sandbox.
 func (c *Client) Plan(ctx context.Context, d target.Deployment) (release.Rendering, error) {
 	d = d.WithoutContent() // No plan may depend on it.
-	var result Planned
-	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err != nil {
+	request := newRequest(d)
+	request.Once = true
+	var once, result Planned
+	if err := c.render(ctx, Plan, d, request, &once, nil); err != nil {
 		return release.Rendering{}, err
 	}
-	return result.Rendering, result.Failure.masked(d).Err()
+	rendering, err := once.Rendering, once.Failure.masked(d).Err()
+	if err != nil || rendering.Irreproducible == "" || rendering.AsksCluster || rendering.Documents == nil {
+		return rendering, err
+	}
+	// To find out which objects vary, templates run with other results of functions. A worker that
+	// ends in that costs the knowledge, and not the plan.
+	if err := c.render(ctx, Plan, d, newRequest(d), &result, nil); err == nil && result.Failure == nil {
+		rendering = result.Rendering
+	}
+	return rendering, nil
 }
 
 // Upgrade is that of render.Sandbox.

@@ -39,6 +39,8 @@ type Request struct {
 	// KubeVersion is for Template, and Revision for Apply and Upgrade.
 	KubeVersion string
 	Revision    render.Revision
+	// Once is for Plan: which objects can vary is not looked for.
+	Once bool
 }
 
 // newRequest strips what workers need not be given.

@@ -40,7 +40,11 @@ func (s *service) plan(ctx context.Context, data []byte, ask asker) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	rendering, err := s.renderer.Plan(ctx, request.Deployment)
+	plan := s.renderer.Plan
+	if request.Once {
+		plan = s.renderer.PlanOnce
+	}
+	rendering, err := plan(ctx, request.Deployment)
 	return sandbox.Planned{Rendering: rendering, Failure: sandbox.FailureOf(err)}, nil
 }
 

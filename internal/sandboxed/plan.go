@@ -16,6 +16,20 @@ import (
 
 // Plan renders a deployment without a cluster, see render.Charts.Render.
 func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Rendering, error) {
+	return r.plan(d, r.varying)
+}
+
+// PlanOnce is Plan without the renderings that find out which objects can vary: if any can, their
+// names count as unknown. These renderings take branches that no cluster may ask for, and one of
+// them can fail or exceed a limit where the plan does not.
+func (r *Renderer) PlanOnce(_ context.Context, d target.Deployment) (release.Rendering, error) {
+	return r.plan(d, func(target.Deployment, rendered, bool) (map[string]bool, bool) { return nil, false })
+}
+
+// varyingFinder finds the objects that can vary, see Renderer.varying.
+type varyingFinder func(d target.Deployment, first rendered, dependsOnRevision bool) (keys map[string]bool, ok bool)
+
+func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Rendering, error) {
 	if sources := d.ValuesFrom(); len(sources) > 0 {
 		return r.described(d, reason{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
@@ -54,7 +68,7 @@ func (r *Renderer) Plan(_ context.Context, d target.Deployment) (release.Renderi
 		Documents: documents,
 		CRDs:      render.CRDHashes(first.chart),
 	}
-	found := r.knowledge(d, first)
+	found := r.knowledge(d, first, find)
 	rendering.RenderEach = found.cause != ""
 	if found.namesVary || len(found.varying) > 0 {
 		rendering.Irreproducible, rendering.AsksCluster = found.cause, found.asksCluster

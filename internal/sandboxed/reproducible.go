@@ -63,7 +63,7 @@ type knowledge struct {
 }
 
 // knowledge finds out in what another rendering of a deployment can differ from the first one.
-func (r *Renderer) knowledge(d target.Deployment, first rendered) knowledge {
+func (r *Renderer) knowledge(d target.Deployment, first rendered, find varyingFinder) knowledge {
 	why := r.nonDeterminism(d, first)
 	if why.cause == "" {
 		return knowledge{}
@@ -71,7 +71,7 @@ func (r *Renderer) knowledge(d target.Deployment, first rendered) knowledge {
 	if why.asksCluster || why.readsCapabilities {
 		return knowledge{reason: why, namesVary: true}
 	}
-	varying, ok := r.varying(d, first, why.readsRevision)
+	varying, ok := find(d, first, why.readsRevision)
 	if !ok {
 		return knowledge{reason: why, namesVary: true}
 	}
