@@ -117,6 +117,9 @@ type Record struct {
 	Digest  string
 	State   status.State
 	Message string
+	// Waits reports that an engine carries the deployment out without another apply, when the
+	// agent of the cluster is back.
+	Waits bool
 	// Objects maps the key of each rendered object to a short hash. NamesVary reports that
 	// another apply could make objects of other names, so that the state shows only how many
 	// there are.
@@ -156,7 +159,7 @@ func (r Record) current() release.Known {
 // Equal says whether two records are the same.
 func (r Record) Equal(other Record) bool {
 	return r.Release == other.Release && r.Namespace == other.Namespace && r.Chart == other.Chart && r.Version == other.Version &&
-		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary &&
+		r.Digest == other.Digest && r.State == other.State && r.Message == other.Message && r.Waits == other.Waits && maps.Equal(r.Objects, other.Objects) && r.NamesVary == other.NamesVary &&
 		r.Counts == other.Counts && r.Rules.Equal(other.Rules) && maps.Equal(r.Stored, other.Stored) && maps.Equal(r.Yielded, other.Yielded) &&
 		r.Known == other.Known && slices.Equal(r.Left, other.Left)
 }
@@ -190,4 +193,6 @@ type Notice struct {
 	Removed release.Removed
 	// LeftTo names who has taken the release over, so that it was not removed.
 	LeftTo string
+	// Remains says why the release can still be on the cluster, "" if it is not.
+	Remains string
 }

@@ -15,7 +15,7 @@ func factsOf(d target.Deployment, prior map[Key]Record) release.Facts {
 		SameDigest:  record.Digest == d.Digest,
 		SameRelease: record.isAt(d),
 		// What somebody has modified shows in the digest or in the objects.
-		Completed:   record.State.Settled() || record.State == status.Modified,
+		Completed:   record.State.Settled() || record.State == status.Modified || record.Waits,
 		OtherRecord: record.Digest == "",
 		Drifted:     record.Corrects(d),
 		Unpinned:    d.Unpinned,

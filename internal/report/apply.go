@@ -54,7 +54,7 @@ func interrupted(name string, apply *deploy.Interruption) []Message {
 
 // removalLeftovers are lines of a report by what removals left behind.
 type removalLeftovers struct {
-	kept, inNamespace, notOwned, untrusted, leftToOthers []string
+	kept, inNamespace, notOwned, untrusted, leftToOthers, remains []string
 }
 
 func (l *removalLeftovers) add(notice deploy.Notice) {
@@ -72,6 +72,9 @@ func (l *removalLeftovers) add(notice deploy.Notice) {
 	}
 	if notice.LeftTo != "" {
 		add(&l.leftToOthers, notice.LeftTo)
+	}
+	if notice.Remains != "" {
+		add(&l.remains, notice.Remains)
 	}
 }
 
@@ -97,6 +100,9 @@ func Notices(name string, notices []deploy.Notice) []Message {
 			"meta.helm.sh/release-namespace, or are outside the namespace that the bundle is restricted to. Delete them by hand if they are no longer needed.")
 	add(found.untrusted, "release records differ from what this target wrote",
 		"Another client changed these records, or the target adopted the releases and has not written them since. Only objects whose annotations name the release were removed:")
+	add(found.remains, "releases can remain on clusters without an agent",
+		"The management cluster no longer has these deployments. The releases and their pods remain until Fleet's agent of the cluster is back and "+
+			"collects what has no deployment, up to an hour after its start:")
 	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
 }

@@ -14,6 +14,11 @@ func Conflict() Policy {
 	return Policy{First: 10 * time.Millisecond, Longest: 10 * time.Millisecond, Factor: 1, Jitter: 0.1, Tries: 5}
 }
 
+// Update is for an update of an object that a controller writes to all the time.
+func Update() Policy {
+	return Policy{First: 50 * time.Millisecond, Longest: time.Second, Factor: 2, Jitter: 0.2, Tries: 20}
+}
+
 // Record is for the release record at the end of an operation. Without it a release that works
 // looks as if its operation had been cut short.
 func Record() Policy {

@@ -40,6 +40,7 @@ type storedRelease struct {
 	// State is "" for Ready.
 	State   status.State `json:"state,omitempty"`
 	Message string       `json:"message,omitempty"`
+	Waits   bool         `json:"waits,omitempty"`
 	// Objects are there if their names vary: the attribute objects has their number only.
 	Objects map[string]string `json:"objects,omitempty"`
 	// Stored is deploy.Record.Stored. Without it, the create half of a replacement would take
@@ -73,7 +74,7 @@ func storedRecord(record deploy.Record) storedRelease {
 	known := record.Known
 	known.Release, known.Namespace = record.Release, record.Namespace
 	stored := storedOf(known)
-	stored.Chart, stored.Version, stored.Message = record.Chart, record.Version, record.Message
+	stored.Chart, stored.Version, stored.Message, stored.Waits = record.Chart, record.Version, record.Message, record.Waits
 	stored.Stored, stored.Yielded = record.Stored, record.Yielded
 	if record.State != status.Ready {
 		stored.State = record.State
@@ -91,7 +92,7 @@ func storedRecord(record deploy.Record) storedRelease {
 func (stored storedRelease) record() deploy.Record {
 	record := deploy.Record{
 		Release: stored.Release, Namespace: stored.Namespace, Chart: stored.Chart, Version: stored.Version,
-		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message,
+		Digest: cmp.Or(stored.Deployed, stored.Digest), State: cmp.Or(stored.State, status.Ready), Message: stored.Message, Waits: stored.Waits,
 		Objects: stored.Objects, Stored: stored.Stored, Yielded: stored.Yielded, Known: stored.known(),
 	}
 	if stored.Deployed == noDigest {

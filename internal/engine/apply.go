@@ -1,0 +1,414 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Apply writes the Bundles of a request and returns when the agents have carried out what they
+// say. A failure concerns one deployment, or those of one bundle; the others are finished. When ctx
+// ends, nothing more is written. Fleet goes on with what is.
+func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
+	r := &run{
+		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)),
+		records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{}, started: map[deploy.Key]bool{},
+	}
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	existing, err := r.prepare(ctx)
+	switch {
+	case err != nil:
+		for _, d := range request.Write {
+			r.untouched(deploy.KeyOf(d), "deploying", err)
+		}
+		for _, key := range request.Remove {
+			r.untouched(key, "removing", err)
+		}
+		return r.outcome(ctx)
+	case len(existing) > 0:
+		return deploy.Outcome{Existing: existing}
+	}
+	var watching sync.WaitGroup
+	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
+	r.writeAll(ctx)
+	r.removeAll(ctx)
+	stop()
+	watching.Wait()
+	return r.outcome(ctx)
+}
+
+// run is one apply.
+type run struct {
+	engine  *Engine
+	request deploy.Request
+	store   *store
+	view    view
+	tracker *tracker
+	slots   *semaphore.Weighted
+
+	mu       sync.Mutex
+	records  map[deploy.Key]deploy.Record
+	failures []deploy.Failure
+	failed   map[deploy.Key]error
+	started  map[deploy.Key]bool
+	notices  []deploy.Notice
+}
+
+// prepare reads what there is. existing are deployments that keep a create from being begun.
+func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err error) {
+	defer status.Recover("reading the management cluster", &err)
+	c, err := r.engine.management()
+	if err != nil {
+		return nil, err
+	}
+	instances := instancesOf(r.request.TargetIdentity, r.request.Prior)
+	if r.request.Create {
+		others, err := r.others(ctx, c, instances)
+		if err != nil {
+			return nil, err
+		}
+		if !r.request.Settings.TakeOwnership && len(others) > 0 {
+			return existingOf(others), nil
+		}
+		for _, other := range others {
+			instances[other.Labels[labelInstance]] = true
+		}
+	}
+	r.view, err = r.engine.look(ctx, c, r.request.Owner, instances)
+	if err != nil {
+		return nil, err
+	}
+	r.store = &store{engine: r.engine, client: c, instances: instances}
+	r.tracker = r.engine.newTracker(c, selector(r.request.Owner, instances), r.view)
+	return nil, nil
+}
+
+// others are Bundles with the owner and the name of the target that no state of it knows.
+func (r *run) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
+	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
+	var found []metadata
+	type partial struct {
+		Metadata metadata `json:"metadata"`
+	}
+	_, err := list(ctx, c, bundlesPath(r.engine.settings.Namespace), labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, onlyMetadata, func(of partial) {
+		if instance := of.Metadata.Labels[labelInstance]; instance != "" && !instances[instance] {
+			found = append(found, of.Metadata)
+		}
+	})
+	if err != nil {
+		return nil, r.engine.failed("listing the Bundles of", err)
+	}
+	return found, nil
+}
+
+func existingOf(bundles []metadata) []deploy.Existing {
+	var existing []deploy.Existing
+	for _, of := range bundles {
+		clusters := slices.Sorted(maps.Keys(deploymentsOf(of.Annotations)))
+		for _, cluster := range clusters {
+			existing = append(existing, deploy.Existing{Cluster: diff.PrintableLine(cluster), Observed: release.Observed{
+				Release: of.Name, Namespace: of.Namespace, Status: release.StatusDeployed, Mark: markOf(of.Labels),
+			}})
+		}
+	}
+	return existing
+}
+
+// writeAll writes all bundles with deployments to write, several at once.
+func (r *run) writeAll(ctx context.Context) {
+	works := r.works()
+	var writing sync.WaitGroup
+	for _, name := range slices.Sorted(maps.Keys(works)) {
+		w := works[name]
+		notWritten := func(err error) {
+			for _, d := range w.write {
+				r.untouched(deploy.KeyOf(d), "deploying", err)
+			}
+		}
+		writing.Go(status.RecoveringTo(notWritten, "deploying", func() { w.carryOut(ctx) }))
+	}
+	writing.Wait()
+}
+
+// work is what an apply writes of one bundle.
+type work struct {
+	run    *run
+	bundle *bundle.Bundle
+	name   string // of the Bundle
+	write  []target.Deployment
+	// unchanged are wanted deployments that are not written, by cluster.
+	unchanged map[string]target.Deployment
+	progress  progress
+}
+
+func (r *run) works() map[string]*work {
+	works := map[string]*work{}
+	for _, d := range r.request.Write {
+		w := works[d.Bundle.Name]
+		if w == nil {
+			w = &work{run: r, bundle: d.Bundle, name: r.nameOf(d.Bundle.Name), unchanged: map[string]target.Deployment{}}
+			works[d.Bundle.Name] = w
+		}
+		w.write = append(w.write, d)
+	}
+	for _, step := range r.request.Unchanged {
+		if w := works[step.Deployment.Bundle.Name]; w != nil {
+			w.unchanged[step.Deployment.Cluster] = step.Deployment
+		}
+	}
+	return works
+}
+
+// nameOf is the name of the Bundle of a bundle: that which there is, else a new one.
+func (r *run) nameOf(bundle string) string {
+	for key, record := range r.request.Prior {
+		if key.Bundle == bundle && record.Known.Instance != "" {
+			if of, found := r.view.bundleOf(bundle, record.Known.Instance); found {
+				return of.Name
+			}
+		}
+	}
+	if of, found := r.view.bundleOf(bundle, r.request.Instance); found {
+		return of.Name
+	}
+	return nameOf(r.request.Owner, r.request.Instance, bundle)
+}
+
+// carryOut writes the Bundle of a bundle and waits for its deployments.
+func (w *work) carryOut(ctx context.Context) {
+	prepared := w.prepare(ctx)
+	if len(prepared) == 0 {
+		return
+	}
+	if err := w.run.slots.Acquire(ctx, 1); err != nil {
+		w.failAll(prepared, context.Cause(ctx))
+		return
+	}
+	digest, err := w.put(ctx, prepared)
+	w.run.slots.Release(1)
+	if err != nil {
+		w.failAll(prepared, err)
+		return
+	}
+	var waiting sync.WaitGroup
+	for _, p := range prepared {
+		key := deploy.KeyOf(p.deployment)
+		waiting.Go(status.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
+	}
+	waiting.Wait()
+}
+
+func (w *work) failAll(of []preparedDeployment, err error) {
+	for _, p := range of {
+		w.run.untouched(deploy.KeyOf(p.deployment), "deploying", err)
+	}
+}
+
+// preparedDeployment is a deployment with what this provider knows of its objects.
+type preparedDeployment struct {
+	deployment target.Deployment
+	rendering  release.Rendering
+	entry      entry
+}
+
+// prepare renders and translates deployments. What cannot be is not written.
+func (w *work) prepare(ctx context.Context) []preparedDeployment {
+	var prepared []preparedDeployment
+	for _, d := range w.write {
+		p, err := w.prepareOne(ctx, d)
+		if err != nil {
+			w.run.untouched(deploy.KeyOf(d), "deploying", err)
+			continue
+		}
+		prepared = append(prepared, p)
+	}
+	return prepared
+}
+
+func (w *work) prepareOne(ctx context.Context, d target.Deployment) (preparedDeployment, error) {
+	if err := Check(d); err != nil {
+		return preparedDeployment{}, err
+	}
+	if _, known := w.run.view.clusters[d.Cluster]; !known {
+		return preparedDeployment{}, &MissingClusterError{Namespace: w.run.engine.settings.Namespace}
+	}
+	rendering, err := w.run.engine.charts.Render(ctx, d)
+	if err != nil {
+		return preparedDeployment{}, d.MaskError(err)
+	}
+	translated, err := newEntry(d)
+	return preparedDeployment{deployment: d, rendering: rendering, entry: translated}, err
+}
+
+// MissingClusterError reports a cluster that the management cluster does not have.
+type MissingClusterError struct{ Namespace string }
+
+func (e *MissingClusterError) Error() string {
+	return fmt.Sprintf("the management cluster has no Cluster of this name in namespace %s", e.Namespace)
+}
+
+// put writes the Bundle. The entries of other clusters stay as they are.
+func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
+	return w.run.store.apply(ctx, edit{
+		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
+		change: func(before *stored) (content, error) { return w.contentOf(prepared, before) },
+	})
+}
+
+// contentOf is what the Bundle is to have, given what it has.
+func (w *work) contentOf(prepared []preparedDeployment, before *stored) (content, error) {
+	wanted := content{specification: newSpecification(w.bundle, w.run.request.Owner), entries: map[string]entry{}}
+	for _, p := range prepared {
+		wanted.entries[p.deployment.Cluster] = p.entry
+	}
+	if before == nil {
+		return wanted, nil
+	}
+	sameFiles := slices.Equal(wanted.Resources, before.content.Resources)
+	folder, isKustomized, found := goneFolderOf(wanted.Resources)
+	for cluster, there := range before.content.entries {
+		if _, written := wanted.entries[cluster]; written {
+			continue
+		}
+		d, isWanted := w.unchanged[cluster]
+		switch {
+		case there.digest == goneDigest && found:
+			there = there.gone(folder, isKustomized)
+		case sameFiles, isWanted && d.Digest == there.digest:
+		case w.run.isRemoved(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}):
+			// The agent would deploy the new files once more before they are removed.
+			if w.run.canEmpty(deploy.Key{Cluster: cluster, Bundle: w.bundle.Name}, there) && found {
+				there = there.gone(folder, isKustomized)
+			}
+		case isWanted && d.Paused:
+			// Fleet holds it, and deploys it when the cluster is not paused any more.
+			translated, err := newEntry(d)
+			if err != nil {
+				return content{}, err
+			}
+			there = translated
+		default:
+			return content{}, &SharedContentError{Cluster: cluster}
+		}
+		wanted.entries[cluster] = there
+	}
+	return wanted, nil
+}
+
+// isRemoved reports whether this apply removes a deployment.
+func (r *run) isRemoved(key deploy.Key) bool { return slices.Contains(r.request.Remove, key) }
+
+// SharedContentError reports a bundle whose files cannot change because one cluster is to keep
+// those that it has.
+type SharedContentError struct{ Cluster string }
+
+func (e *SharedContentError) Error() string {
+	return fmt.Sprintf("cluster %s is to keep an earlier version of the bundle, and a Bundle of Fleet has the same files for all clusters; "+
+		"repair its deployment there, or take the cluster out of the target", e.Cluster)
+}
+
+func (r *run) markOf(bundle string) mark {
+	return release.NewMark(r.request.Owner, r.request.Target, r.request.Instance, bundle, "")
+}
+
+func nonNil(of map[string]string) map[string]string {
+	if of == nil {
+		return map[string]string{}
+	}
+	return of
+}
+
+// untouched notes a failure before anything was written.
+func (r *run) untouched(key deploy.Key, doing string, err error) {
+	if prior, ok := r.request.Prior[key]; ok {
+		r.fail(key, doing, err, &prior)
+		return
+	}
+	r.fail(key, doing, err, nil)
+}
+
+// fail notes a failure and what is there, nil for nothing.
+func (r *run) fail(key deploy.Key, doing string, err error, left *deploy.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
+	r.failed[key] = err
+	if left != nil {
+		r.records[key] = *left
+	}
+}
+
+func (r *run) succeed(key deploy.Key, record deploy.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records[key] = record
+}
+
+func (r *run) start(key deploy.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started[key] = true
+}
+
+func (r *run) notice(notice deploy.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notices = append(r.notices, notice)
+}
+
+func (r *run) outcome(ctx context.Context) deploy.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	outcome := deploy.Outcome{Records: r.records, Failures: r.failures, Notices: r.notices}
+	if ctx.Err() != nil {
+		outcome.Interruption = r.interruption()
+	}
+	slices.SortFunc(outcome.Failures, func(a, b deploy.Failure) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
+	})
+	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
+	})
+	return outcome
+}
+
+// interruption sorts the deployments of an apply that was interrupted. The caller has the lock.
+func (r *run) interruption() *deploy.Interruption {
+	found := &deploy.Interruption{}
+	add := func(key deploy.Key, done *[]deploy.Key) {
+		switch {
+		case r.failed[key] == nil:
+			*done = append(*done, key)
+		case r.started[key]:
+			found.Unfinished = append(found.Unfinished, key)
+		default:
+			found.NotStarted = append(found.NotStarted, key)
+		}
+	}
+	for _, d := range r.request.Write {
+		add(deploy.KeyOf(d), &found.Finished)
+	}
+	for _, key := range r.request.Remove {
+		add(key, &found.Removed)
+	}
+	for _, keys := range [][]deploy.Key{found.Finished, found.Removed, found.Unfinished, found.NotStarted} {
+		slices.SortFunc(keys, deploy.Key.Compare)
+	}
+	return found
+}
+
+var errStillThere = errors.New("the agent has not removed everything yet")

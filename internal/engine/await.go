@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+const (
+	// settle is how long a deployment has to report the same error until it counts: agents repeat
+	// what failed, and some of it works then.
+	settle = 15 * time.Second
+	// mendAfter is how long Fleet may look for the Secret of a BundleDeployment.
+	mendAfter = 10 * time.Second
+	// recheck is how often something is looked at that no event reports.
+	recheck = 3 * time.Second
+)
+
+// progress is when something happened last to a deployment of a bundle.
+type progress struct {
+	mu   sync.Mutex
+	last time.Time
+	// checked is when the Bundle itself was read last, and message why Fleet's controller cannot
+	// process it.
+	checked time.Time
+	message string
+}
+
+func (p *progress) made() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now()
+}
+
+func (p *progress) since() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
+// bundleMessage reads the Bundle for all who wait for its deployments.
+func (p *progress) bundleMessage(read func() string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.checked) >= recheck {
+		p.checked, p.message = time.Now(), read()
+	}
+	return p.message
+}
+
+// StateError reports a deployment that is not as it is wanted.
+type StateError struct {
+	State status.State
+	// Text is the message of Fleet.
+	Text string
+}
+
+func (e *StateError) Error() string { return e.Text }
+
+// await waits for one deployment, and notes what became of it.
+func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
+	key := deploy.KeyOf(p.deployment)
+	w.run.start(key)
+	waiter := &waiter{work: w, of: p.deployment, digest: digest, id: deploymentID{w.name, p.deployment.Cluster}, began: time.Now()}
+	w.progress.made()
+	err := waiter.wait(ctx)
+	record := w.record(p, waiter.last)
+	var offline *OfflineError
+	switch {
+	case err == nil:
+		w.run.succeed(key, record)
+	case errors.As(err, &offline) && w.run.engine.settings.OnOffline == LeaveOffline:
+		record.State, record.Waits = status.WaitApplied, true
+		w.run.succeed(key, record)
+	default:
+		if record.State == status.Ready { // Of the version before.
+			record.State = status.WaitApplied
+		}
+		err = p.deployment.MaskError(err)
+		record.Message = status.Message(diff.PrintableLine(err.Error()))
+		w.run.fail(key, "deploying", err, &record)
+	}
+}
+
+// waiter waits for one deployment.
+type waiter struct {
+	work   *work
+	of     target.Deployment
+	digest string
+	id     deploymentID
+	began  time.Time
+
+	last     sighting
+	version  string
+	handed   time.Time // when the agent was given the deployment
+	failing  time.Time // since when it reports failure
+	failure  string
+	starving time.Time // since when Fleet looks for a Secret
+	mended   bool
+}
+
+// wait returns nil when the deployment is carried out.
+func (w *waiter) wait(ctx context.Context) error {
+	for {
+		bd, changed, err := w.work.run.tracker.deployment(w.id)
+		w.see(ctx, bd)
+		state, text := w.last.determine(w.work.run.engine.texts)
+		if done, failure := w.judge(ctx, state, text); done {
+			return failure
+		}
+		if w.isLate() {
+			if err != nil {
+				return err
+			}
+			return &StateError{State: state, Text: fmt.Sprintf("it is %s after %s: %s", state, w.timeout(), firstText(text, "not ready"))}
+		}
+		select {
+		case <-changed:
+		case <-time.After(recheck):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// see notes what there is of the deployment.
+func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
+	w.last = sighting{deployment: bd, digest: w.digest, agent: w.work.run.view.clusters[w.of.Cluster].agent}
+	isNew := bd != nil && bd.Metadata.Labels[labelDigest] == w.digest
+	if bd != nil && bd.Metadata.ResourceVersion != w.version {
+		w.version = bd.Metadata.ResourceVersion
+		w.work.progress.made()
+	}
+	if isNew && w.handed.IsZero() && bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID {
+		w.handed = time.Now()
+	}
+	if !isNew && time.Since(w.began) > recheck {
+		w.last.bundleMessage = w.work.progress.bundleMessage(func() string {
+			return w.work.run.engine.bundleMessage(ctx, w.work.run.store.client, w.work.name)
+		})
+	}
+	switch {
+	case bd == nil || !bd.Spec.WaitingForValues:
+		w.starving = time.Time{}
+	case w.starving.IsZero():
+		w.starving = time.Now()
+	}
+}
+
+// judge reports whether the wait is over, and why it failed.
+func (w *waiter) judge(ctx context.Context, state status.State, text string) (done bool, err error) {
+	bd := w.last.deployment
+	if state != status.ErrApplied || text != w.failure {
+		w.failing, w.failure = time.Now(), text
+	}
+	isApplied := state == status.Ready || (state == status.NotReady || state == status.Modified) && !w.work.run.request.Settings.Wait
+	switch {
+	case isApplied:
+		return true, nil
+	case w.last.agent.offline && (bd == nil || state == status.WaitApplied):
+		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
+	case state == status.ErrApplied && time.Since(w.failing) >= settle:
+		return true, &StateError{State: state, Text: text}
+	case bd != nil && bd.Spec.Paused && state != status.NotReady:
+		return true, &StateError{State: state, Text: "Fleet holds the deployment: the cluster or the Bundle is paused"}
+	case !w.starving.IsZero() && time.Since(w.starving) >= mendAfter && !w.mended:
+		w.mended = true
+		if err := w.work.run.mend(ctx, bd); err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// isLate reports that the deployment takes longer than it may. Its time begins when the agent is
+// given the deployment. Until then, as during a rollout, it begins again with each event of the
+// bundle.
+func (w *waiter) isLate() bool {
+	from := w.handed
+	if from.IsZero() {
+		from = w.work.progress.since()
+	}
+	return time.Since(from) > w.timeout()
+}
+
+func (w *waiter) timeout() time.Duration {
+	if seconds := w.of.HelmOptions().TimeoutSeconds; seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return w.work.run.request.Settings.Timeout
+}
+
+// mend makes Fleet write the Secret of a BundleDeployment again: without the hash, its controller
+// makes both from the Bundle (Fleet: internal/cmd/controller/reconciler/bundle_controller.go,
+// repairHashMismatch). It does not do so by itself when the BundleDeployment was deleted by hand.
+func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
+	path := fleetPath + "/namespaces/" + bd.Metadata.Namespace + "/bundledeployments/" + bd.Metadata.Name
+	err := r.store.client.patch(ctx, path, map[string]any{
+		"metadata": map[string]any{"resourceVersion": bd.Metadata.ResourceVersion},
+		"spec":     map[string]any{"valuesHash": nil, "waitingForValues": false},
+	})
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, and Fleet does not write it again; "+
+		"to make it do so, run kubectl -n %[1]s patch bundledeployment %[2]s --type merge -p '{\"spec\":{\"valuesHash\":null}}': %[3]w",
+		bd.Metadata.Namespace, bd.Metadata.Name, r.engine.failed("mending a BundleDeployment of", err))
+}
+
+// record is what is known of a deployment whose Bundle was written.
+func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
+	d := p.deployment
+	record := deploy.Record{
+		Release: d.Release, Namespace: d.Namespace, Chart: p.rendering.Chart, Version: p.rendering.Version, Digest: d.Digest,
+		Rules: release.RulesOf(d.Options), NamesVary: p.rendering.NamesVary,
+		Known: release.Known{
+			Release: d.Release, Namespace: d.Namespace, Instance: w.run.markOf(d.Bundle.Name).Instance, Digest: d.Digest,
+			TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
+		},
+	}
+	record.Objects = objectsOf(p, s.deployment)
+	var text string
+	record.State, text = s.determine(w.run.engine.texts)
+	record.Message = status.Message(diff.PrintableLine(text))
+	record.Counts = countsOf(record, s.deployment)
+	return record
+}
+
+// objectsOf are the objects of a deployment as this provider renders them. Those whose content can
+// differ have the digest of the deployment in place of a hash: only the agent's rendering counts.
+// If their names can differ, they are those that the agent reports.
+func objectsOf(p preparedDeployment, bd *bundleDeployment) map[string]string {
+	const length = 12 // as that of a hash
+	standIn := release.ShortHash([]byte(p.deployment.Digest))[:length]
+	objects := p.rendering.KnownHashes()
+	if objects != nil {
+		for key, hash := range objects {
+			if hash == "" {
+				objects[key] = standIn
+			}
+		}
+		return objects
+	}
+	objects = map[string]string{}
+	if bd == nil {
+		return objects
+	}
+	for _, of := range bd.Status.Resources {
+		group, _, found := cutGroup(of.APIVersion)
+		if !found {
+			group = ""
+		}
+		objects[diff.PrintableLine(diff.Object{Kind: of.Kind, Group: group, Namespace: of.Namespace, Name: of.Name}.Key())] = standIn
+	}
+	return objects
+}
+
+// countsOf are the numbers of objects of a record. All are ready where Fleet says so: hooks and
+// definitions count differently in it.
+func countsOf(record deploy.Record, bd *bundleDeployment) status.Counts {
+	switch {
+	case record.State == status.Ready:
+		return status.Counts{Ready: len(record.Objects)}
+	case bd == nil || !record.State.Settled() && record.State != status.Modified:
+		return status.Counts{Unknown: len(record.Objects)}
+	}
+	return bd.counts()
+}

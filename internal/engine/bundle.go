@@ -1,0 +1,238 @@
+// Package engine delivers deployments by a real Fleet: it writes Bundles into the management
+// cluster, and reads from their BundleDeployments what Fleet's agents made of them. It connects
+// to no other cluster.
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+)
+
+// Labels of this provider on Bundles. Fleet copies them to the BundleDeployments
+// (Fleet: internal/cmd/controller/target/target.go, BundleDeploymentLabels).
+const (
+	labelPrefix   = "agentless-fleet.github.io/"
+	labelOwner    = labelPrefix + "owner"
+	labelTarget   = labelPrefix + "target"
+	labelInstance = labelPrefix + "instance"
+	labelBundle   = labelPrefix + "bundle"
+	// labelDigest covers the specification and annotationDeployments. On a BundleDeployment it
+	// says from which specification it was computed.
+	labelDigest = labelPrefix + "digest"
+)
+
+const (
+	// annotationDeployments maps clusters to the digests of their deployments, as JSON.
+	annotationDeployments = labelPrefix + "deployments"
+	// annotationGeneration is the generation of the Bundle that this provider wrote. Another
+	// one was written by somebody else.
+	annotationGeneration = labelPrefix + "generation"
+)
+
+// Limits of one Bundle. An API server reads requests of 3 MiB, etcd's client sends 2 MiB, and
+// Fleet stores the content a second time beside what it adds.
+const (
+	maxBundle      = 1_900_000
+	maxAnnotations = 240 << 10
+)
+
+// TooLargeError reports a Bundle that the management cluster would not store.
+type TooLargeError struct {
+	Bundle string
+	// What is too large, such as "its files, compressed".
+	What        string
+	Size, Limit int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s of bundle %s take %d bytes, and a Bundle of Fleet can have at most %d; split the bundle", e.What, e.Bundle, e.Size, e.Limit)
+}
+
+// specification is the part of a Bundle's spec that is not about single clusters
+// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1, BundleSpec). Its options are added by compose.
+type specification struct {
+	DependsOn       []fleetyaml.Dependency     `json:"dependsOn,omitempty"`
+	RolloutStrategy *fleetyaml.RolloutStrategy `json:"rolloutStrategy,omitempty"`
+	Resources       []resource                 `json:"resources,omitempty"`
+	ValuesHash      string                     `json:"valuesHash,omitempty"`
+	// TargetCustomizationMode is what the API server sets where it is not given.
+	TargetCustomizationMode string `json:"targetCustomizationMode"`
+}
+
+// content is what one Bundle of Fleet has of a bundle: the same for all clusters, and what each
+// cluster gets.
+type content struct {
+	specification
+
+	entries map[string]entry
+}
+
+// entry is what one cluster gets.
+type entry struct {
+	// options are those of Fleet as JSON.
+	options map[string]any
+	// values are those of options["helm"] if nobody may read them in the Bundle.
+	values map[string]any
+	// digest is that of the deployment, goneDigest while it is removed.
+	digest string
+}
+
+// mark is what this provider writes on a Bundle.
+type mark = release.Mark
+
+// labels are those of a Bundle: the bundle's own, and the marks.
+func labels(own map[string]string, m mark, digest string) map[string]string {
+	all := make(map[string]string, len(own)+5) //nolint:mnd // the marks
+	maps.Copy(all, own)
+	maps.Copy(all, map[string]string{
+		labelOwner: m.Owner, labelTarget: m.Target, labelInstance: m.Instance, labelBundle: m.Bundle, labelDigest: digest,
+	})
+	return all
+}
+
+// markOf reads the marks of a Bundle or of a BundleDeployment.
+func markOf(labels map[string]string) mark {
+	return mark{Owner: labels[labelOwner], Target: labels[labelTarget], Instance: labels[labelInstance], Bundle: labels[labelBundle]}
+}
+
+const (
+	// maxName is the length of a label's value: Fleet labels with the name of the Bundle.
+	maxName = 63
+	// nameHash is how many hexadecimal digits tell Bundles of targets apart.
+	nameHash = 20
+)
+
+var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// nameOf is the name of the Bundle of one bundle and target. The instance of a target is random,
+// so that two targets never have one Bundle, and it stays when the target is renamed.
+func nameOf(owner, instance, bundle string) string {
+	sum := sha256.New()
+	for _, part := range []string{"bundle name v1", owner, instance, bundle} {
+		fmt.Fprintf(sum, "%d %s\n", len(part), part)
+	}
+	hash := hex.EncodeToString(sum.Sum(nil))[:nameHash]
+	readable := bundle[:min(len(bundle), maxName-nameHash-1)]
+	readable = strings.TrimRight(readable, "-.")
+	if !dnsName.MatchString(readable) {
+		readable = "bundle"
+	}
+	return readable + "-" + hash
+}
+
+// newSpecification translates what a bundle says of all clusters. Dependencies are found by the
+// labels of this provider: the Bundle of the bundle that is depended on can be of another target
+// of the same owner.
+func newSpecification(b *bundle.Bundle, owner string) specification {
+	made := specification{RolloutStrategy: b.Definition.RolloutStrategy, Resources: resourcesOf(b), TargetCustomizationMode: fleetyaml.FirstMatch}
+	for _, dependency := range b.Definition.DependsOn {
+		if dependency.Name == "" && dependency.Selector == nil {
+			continue // As Fleet does.
+		}
+		selector := fleetyaml.Selector{}
+		if dependency.Selector != nil {
+			selector = *dependency.Selector
+		}
+		own := map[string]string{}
+		maps.Copy(own, selector.MatchLabels)
+		own[labelOwner] = release.NewMark(owner, "", "", "", "").Owner
+		if dependency.Name != "" {
+			own[labelBundle] = release.NewMark("", "", "", dependency.Name, "").Bundle
+		}
+		selector.MatchLabels = own
+		made.DependsOn = append(made.DependsOn, fleetyaml.Dependency{Selector: &selector, AcceptedStates: dependency.AcceptedStates})
+	}
+	return made
+}
+
+// checkSize reports a Bundle that is too large for the management cluster.
+func checkSize(bundle string, spec map[string]any, deployments string) error {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("writing bundle %s as JSON: %w", bundle, err)
+	}
+	if len(text) > maxBundle {
+		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Size: len(text), Limit: maxBundle}
+	}
+	if len(deployments) > maxAnnotations {
+		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Size: len(deployments), Limit: maxAnnotations}
+	}
+	return nil
+}
+
+// digestOf covers a specification as an API server returns it, and the digests of the deployments.
+func digestOf(spec map[string]any, deployments string) (string, error) {
+	text, err := json.Marshal(spec) // Keys of maps are sorted.
+	if err != nil {
+		return "", fmt.Errorf("computing the digest of a Bundle: %w", err)
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "fleet bundle v1\n%d\n", len(text))
+	sum.Write(text)
+	sum.Write([]byte(deployments))
+	return "v1-" + hex.EncodeToString(sum.Sum(nil))[:32], nil
+}
+
+// deploymentsText is annotationDeployments.
+func deploymentsText(entries map[string]entry) string {
+	digests := make(map[string]string, len(entries))
+	for cluster, of := range entries {
+		digests[cluster] = of.digest
+	}
+	text, _ := json.Marshal(digests) // Strings cannot fail.
+	return string(text)
+}
+
+// deploymentsOf reads annotationDeployments. Somebody else can have written it, so what cannot be
+// read is empty: nothing is deployed as it is wanted then.
+func deploymentsOf(annotations map[string]string) map[string]string {
+	digests := map[string]string{}
+	if json.Unmarshal([]byte(annotations[annotationDeployments]), &digests) != nil {
+		return nil
+	}
+	return digests
+}
+
+// clustersOf returns the clusters of entries, sorted.
+func clustersOf(entries map[string]entry) []string { return slices.Sorted(maps.Keys(entries)) }
+
+// asJSON is a value as encoding/json reads it: maps, lists, texts and numbers.
+func asJSON[T any](value T) (map[string]any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("writing JSON: %w", err)
+	}
+	var read map[string]any
+	if err := json.Unmarshal(text, &read); err != nil {
+		return nil, fmt.Errorf("reading JSON: %w", err)
+	}
+	return read, nil
+}
+
+// child is a map in a map, nil if there is none.
+func child(of map[string]any, key string) map[string]any {
+	found, _ := of[key].(map[string]any)
+	return found
+}
+
+// fromJSON reads a value that asJSON could have made.
+func fromJSON(value map[string]any, into any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("reading JSON: %w", err)
+	}
+	return nil
+}

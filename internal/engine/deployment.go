@@ -1,0 +1,294 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// bundleDeployment is what this provider reads of a BundleDeployment
+// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1/bundledeployment_types.go).
+type bundleDeployment struct {
+	Metadata metadata `json:"metadata"`
+	Spec     struct {
+		StagedDeploymentID string `json:"stagedDeploymentID"`
+		DeploymentID       string `json:"deploymentID"`
+		Paused             bool   `json:"paused"`
+		OffSchedule        bool   `json:"offSchedule"`
+		WaitingForValues   bool   `json:"waitingForValues"`
+	} `json:"spec"`
+	Status struct {
+		Conditions          []condition      `json:"conditions"`
+		AppliedDeploymentID string           `json:"appliedDeploymentID"`
+		Ready               bool             `json:"ready"`
+		NonModified         bool             `json:"nonModified"`
+		NonReadyStatus      []notReadyObject `json:"nonReadyStatus"`
+		ModifiedStatus      []modifiedObject `json:"modifiedStatus"`
+		Resources           []object         `json:"resources"`
+		ResourceCounts      struct {
+			Ready       int `json:"ready"`
+			WaitApplied int `json:"waitApplied"`
+			Modified    int `json:"modified"`
+			Orphaned    int `json:"orphaned"`
+			Missing     int `json:"missing"`
+			Unknown     int `json:"unknown"`
+			NotReady    int `json:"notReady"`
+		} `json:"resourceCounts"`
+	} `json:"status"`
+}
+
+// metadata is that of an object, as far as it is read.
+type metadata struct {
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace"`
+	UID             string            `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Generation      int64             `json:"generation"`
+	Labels          map[string]string `json:"labels"`
+	Annotations     map[string]string `json:"annotations"`
+}
+
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+type object struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+}
+
+type notReadyObject struct {
+	object
+
+	Summary struct {
+		State   string   `json:"state"`
+		Message []string `json:"message"`
+	} `json:"summary"`
+}
+
+type modifiedObject struct {
+	object
+
+	Missing bool   `json:"missing"`
+	Exist   bool   `json:"exist"`
+	Delete  bool   `json:"delete"`
+	Patch   string `json:"patch"`
+}
+
+// Labels that Fleet writes on BundleDeployments (Fleet: pkg/apis/fleet.cattle.io/v1alpha1, and
+// internal/cmd/controller/target/target.go).
+const (
+	labelBundleName       = wellknown.BundleName
+	labelBundleNamespace  = wellknown.FleetPrefix + "bundle-namespace"
+	labelCluster          = wellknown.FleetPrefix + "cluster"
+	labelClusterNamespace = wellknown.FleetPrefix + "cluster-namespace"
+)
+
+// maxText bounds a message of Fleet, in bytes.
+const maxText = 2000
+
+// texts makes messages of others fit to be shown.
+type texts struct{ masker *diff.Masker }
+
+func (t texts) shown(text string) string {
+	return diff.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
+}
+
+// message is that of a condition with a status, "" if the object has none.
+func message(conditions []condition, kind, status string) (text string, found bool) {
+	for _, c := range conditions {
+		if c.Type == kind && c.Status == status {
+			return c.Message, true
+		}
+	}
+	return "", false
+}
+
+const (
+	isTrue  = "True"
+	isFalse = "False"
+)
+
+// waitsForDependencies is in the message of a deployment that waits for others
+// (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
+const waitsForDependencies = "dependent bundle(s) are not ready"
+
+// sighting is what is known of one deployment when its state is determined.
+type sighting struct {
+	// deployment is the BundleDeployment, nil if there is none.
+	deployment *bundleDeployment
+	// digest is labelDigest of its Bundle.
+	digest string
+	// seen is when the agent of the cluster was last seen, zero for never.
+	agent agent
+	// bundleMessage is why Fleet's controller cannot process the Bundle, "" if it can.
+	bundleMessage string
+}
+
+// agent is what the management cluster knows of the agent of a cluster.
+type agent struct {
+	lastSeen time.Time
+	offline  bool
+}
+
+func (a agent) text() string {
+	switch {
+	case !a.offline:
+		return ""
+	case a.lastSeen.IsZero():
+		return "; the agent of the cluster was never seen"
+	}
+	return "; the agent of the cluster was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
+}
+
+// determine returns the state of a deployment in Fleet's words and why, "" for Ready. The first
+// condition that holds decides. Other than in Fleet's own GetDeploymentState
+// (internal/cmd/controller/summary/summary.go), what was computed from an earlier Bundle counts
+// as not applied, and an install that failed as failed.
+func (s sighting) determine(t texts) (status.State, string) {
+	if s.bundleMessage != "" {
+		return status.ErrApplied, t.shown(s.bundleMessage)
+	}
+	bd := s.deployment
+	if bd == nil {
+		return status.Pending, "Fleet has not created its BundleDeployment yet" + s.agent.text()
+	}
+	deployed, failed := message(bd.Status.Conditions, "Deployed", isFalse)
+	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
+	switch {
+	case bd.Metadata.Labels[labelDigest] != s.digest:
+		return status.WaitApplied, "Fleet's controller has not processed the last change of the Bundle yet"
+	case bd.Spec.WaitingForValues:
+		return status.WaitApplied, "Fleet waits for the Secret with the values of its BundleDeployment"
+	case !isApplied && failed && strings.Contains(deployed, waitsForDependencies):
+		return status.WaitApplied, t.shown(deployed)
+	case !isApplied && failed:
+		return status.ErrApplied, t.shown(deployed) + s.agent.text()
+	case bd.Spec.DeploymentID == "":
+		return status.Pending, "Fleet holds the deployment" + bd.heldBecause()
+	case !isApplied:
+		return status.WaitApplied, "the agent has not applied the last change yet" + s.agent.text()
+	}
+	if text, is := message(bd.Status.Conditions, "Installed", isFalse); is {
+		return status.ErrApplied, t.shown(text)
+	}
+	return s.determineApplied(t)
+}
+
+// determineApplied is the state of a deployment that its agent has applied.
+func (s sighting) determineApplied(t texts) (status.State, string) {
+	bd := s.deployment
+	if text, is := message(bd.Status.Conditions, "Monitored", isFalse); is && !bd.Status.Ready {
+		return status.ErrApplied, t.shown(text)
+	}
+	finding := bd.finding(t)
+	switch {
+	case !bd.Status.Ready && len(finding.NotReady) == 0:
+		text, _ := message(bd.Status.Conditions, "Ready", isFalse)
+		return status.NotReady, firstText(t.shown(text), "not ready")
+	case !bd.Status.Ready:
+		_, text := status.Judge(release.Finding{NotReady: finding.NotReady})
+		return status.NotReady, text
+	case bd.Spec.DeploymentID != bd.Spec.StagedDeploymentID:
+		return status.OutOfSync, "Fleet holds the last change" + bd.heldBecause()
+	case !bd.Status.NonModified:
+		finding.NotReady = nil
+		_, text := status.Judge(finding)
+		return status.Modified, firstText(text, "objects are not as they were deployed")
+	}
+	return status.Ready, ""
+}
+
+func firstText(texts ...string) string {
+	i := slices.IndexFunc(texts, func(text string) bool { return text != "" })
+	return texts[max(i, 0)]
+}
+
+// heldBecause says why Fleet does not hand a change to the agent.
+func (d *bundleDeployment) heldBecause() string {
+	switch {
+	case d.Spec.Paused:
+		return ": the cluster or the Bundle is paused"
+	case d.Spec.OffSchedule:
+		return ": it is outside of the cluster's schedule"
+	}
+	return ": the limits of the rollout are reached"
+}
+
+// maxObjects bounds how many objects of one status are read. Fleet lists ten of each kind.
+const maxObjects = 20
+
+// finding is what the agent reports of objects.
+func (d *bundleDeployment) finding(t texts) release.Finding {
+	found := release.Finding{Ready: max(0, d.Status.ResourceCounts.Ready)}
+	for _, of := range d.Status.NonReadyStatus[:min(len(d.Status.NonReadyStatus), maxObjects)] {
+		reason := firstText(strings.Join(of.Summary.Message, "; "), of.Summary.State, "not ready")
+		found.NotReady = append(found.NotReady, release.Unready{Object: of.key(t), Reason: t.shown(reason)})
+	}
+	for _, of := range d.Status.ModifiedStatus[:min(len(d.Status.ModifiedStatus), maxObjects)] {
+		switch {
+		case of.Missing && of.Exist:
+			found.NotOwned = append(found.NotOwned, release.OwnedObject{Object: of.key(t), Owner: "another owner"})
+		case of.Missing:
+			found.Missing = append(found.Missing, of.key(t))
+		case of.Delete:
+			found.Modified = append(found.Modified, release.Modification{Object: of.key(t), Differences: []release.Difference{{Path: "(it is not part of the bundle)"}}})
+		default:
+			found.Modified = append(found.Modified, release.Modification{Object: of.key(t), Differences: differences(of.Patch, t)})
+		}
+	}
+	return found
+}
+
+// key is an object as findings name it, such as "Deployment web/nginx".
+func (o object) key(t texts) string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + name
+	}
+	return diff.PrintableLine(t.shown(o.Kind + " " + name))
+}
+
+// counts are the numbers of objects that the agent reports.
+func (d *bundleDeployment) counts() status.Counts {
+	of := d.Status.ResourceCounts
+	return status.Counts{
+		Ready: max(0, of.Ready), NotReady: max(0, of.NotReady), Modified: max(0, of.Modified+of.Orphaned), Missing: max(0, of.Missing),
+		Unknown: max(0, of.Unknown+of.WaitApplied),
+	}
+}
+
+// isGone reports whether the agent has replaced everything of a deployment by the empty chart.
+func (d *bundleDeployment) isGone(digest string) bool {
+	return d.Metadata.Labels[labelDigest] == digest && d.Spec.DeploymentID != "" && d.Spec.DeploymentID == d.Spec.StagedDeploymentID &&
+		d.Spec.DeploymentID == d.Status.AppliedDeploymentID && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
+}
+
+// OfflineError reports a cluster whose agent was not seen for so long that it is not waited for.
+type OfflineError struct {
+	// LastSeen is zero for an agent that was never seen.
+	LastSeen time.Time
+}
+
+func (e *OfflineError) Error() string {
+	seen := "was never seen"
+	if !e.LastSeen.IsZero() {
+		seen = "was last seen at " + e.LastSeen.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("the agent of the cluster %s. The Bundle is written, and Fleet deploys it when the agent is back", seen)
+}
+
+// cutGroup separates the group of an API version from its version.
+func cutGroup(apiVersion string) (group, version string, found bool) {
+	return strings.Cut(apiVersion, "/")
+}

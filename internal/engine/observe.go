@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// Observe reads how the deployments of the given records are doing. Only a management cluster that
+// lists its Bundles can make a record disappear.
+func (e *Engine) Observe(ctx context.Context, identity deploy.TargetIdentity, drift deploy.Drift, records map[deploy.Key]deploy.Record) deploy.Observation {
+	found := deploy.Observation{
+		Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
+	}
+	if len(records) == 0 {
+		found.AllSeen = true
+		return found
+	}
+	var seen view
+	err := status.Recovering("reading the management cluster", func() error {
+		c, err := e.management()
+		if err != nil {
+			return err
+		}
+		seen, err = e.look(ctx, c, identity.Owner, instancesOf(identity, records))
+		if err != nil {
+			return err
+		}
+		e.observe(ctx, c, seen, drift, records, &found)
+		return nil
+	})()
+	if err != nil {
+		return keepAll(records, err)
+	}
+	found.AllSeen = true
+	return found
+}
+
+// keepAll keeps what was known: one failure for each cluster.
+func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation {
+	found := deploy.Observation{
+		Records: maps.Clone(records), UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{},
+	}
+	clusters := map[string]bool{}
+	for key := range records {
+		clusters[key.Cluster] = true
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(clusters)) {
+		found.Failures = append(found.Failures, deploy.Failure{Cluster: cluster, Doing: "reading the cluster", Err: err})
+	}
+	return found
+}
+
+func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy.Drift, records map[deploy.Key]deploy.Record, found *deploy.Observation) {
+	messages := map[string]string{}
+	for _, key := range slices.SortedFunc(maps.Keys(records), deploy.Key.Compare) {
+		prior := records[key]
+		of, there := seen.bundleOf(key.Bundle, prior.Known.Instance)
+		digest, delivered := deploymentsOf(of.Annotations)[key.Cluster]
+		if !there || (!delivered && of.isUnchanged()) {
+			known := prior.Known
+			known.Release, known.Namespace = prior.Release, prior.Namespace
+			found.Lost[key] = known
+			continue
+		}
+		s := sighting{deployment: seen.deployments[deploymentID{of.Name, key.Cluster}], digest: of.Labels[labelDigest], agent: seen.clusters[key.Cluster].agent}
+		if s.deployment == nil || s.deployment.Metadata.Labels[labelDigest] != s.digest {
+			if _, asked := messages[of.Name]; !asked {
+				messages[of.Name] = e.bundleMessage(ctx, c, of.Name)
+			}
+			s.bundleMessage = messages[of.Name]
+		}
+		record, finding := e.observed(prior, s, drift)
+		switch {
+		case !of.isUnchanged() || !delivered:
+			record.State, record.Message = status.OutOfSync, "somebody else has changed the Bundle "+of.Name
+		case digest == goneDigest:
+			record.State, record.Message = status.WaitApplied, "its removal was begun"
+		default:
+			record.Digest = digest
+		}
+		found.Records[key] = record
+		if finding != nil && drift == deploy.DriftLive {
+			found.Findings[key] = *finding
+		}
+	}
+}
+
+// observed is the record of a deployment that was seen. finding is nil if the agent reports nothing
+// of its objects.
+func (e *Engine) observed(prior deploy.Record, s sighting, drift deploy.Drift) (deploy.Record, *release.Finding) {
+	record := prior
+	if drift == deploy.DriftNone {
+		return record, nil
+	}
+	var text string
+	record.State, text = s.determine(e.texts)
+	if drift == deploy.DriftRelease && record.State == status.Modified {
+		record.State, text = status.Ready, ""
+	}
+	record.Message = status.Message(diff.PrintableLine(text))
+	record.Waits = s.agent.offline && e.settings.OnOffline == LeaveOffline && record.State == status.WaitApplied
+	switch {
+	case s.deployment == nil || !record.State.Settled() && record.State != status.Modified && record.State != status.OutOfSync:
+		record.Counts = prior.Counts.Unseen()
+		return record, nil
+	case drift == deploy.DriftRelease:
+		counts := s.deployment.counts()
+		record.Counts = counts.WithoutLooking(counts.NotReady)
+		return record, nil
+	}
+	finding := s.deployment.finding(e.texts)
+	record.Counts = s.deployment.counts()
+	return record, &finding
+}
+
+// summary is a message of Fleet that sums up BundleDeployments. It is no error of the Bundle.
+var summary = regexp.MustCompile(`^(OutOfSync|NotReady|WaitApplied|ErrApplied|Pending|Modified)\(\d+\) \[Cluster `)
+
+// bundleMessage is why Fleet's controller could not process the newest generation of a Bundle, ""
+// if it could or it is not known.
+func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) string {
+	object, found, err := c.get(ctx, bundlesPath(e.settings.Namespace)+"/"+name)
+	if err != nil || !found {
+		return ""
+	}
+	var of struct {
+		Metadata metadata `json:"metadata"`
+		Status   struct {
+			ObservedGeneration int64       `json:"observedGeneration"`
+			Conditions         []condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if fromJSON(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
+		return ""
+	}
+	text, _ := message(of.Status.Conditions, "Ready", isFalse)
+	if summary.MatchString(text) {
+		return ""
+	}
+	return text
+}

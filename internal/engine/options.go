@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// UnsupportedError reports an option that Fleet cannot carry out as this provider does.
+type UnsupportedError struct {
+	// Option is such as "helm.crds".
+	Option string
+	Reason string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s has no effect with an engine: %s", e.Option, e.Reason)
+}
+
+// labelReference begins a value that Fleet replaces by a label of the cluster, also where
+// pre-processing is off (Fleet: internal/cmd/controller/target/target.go).
+const labelReference = "global.fleet.clusterLabels."
+
+// Check returns what is wrong with a deployment that a real Fleet is to carry out. The errors are
+// *UnsupportedError, joined.
+func Check(d target.Deployment) error {
+	var errs []error
+	refuse := func(is bool, option, reason string) {
+		if is {
+			errs = append(errs, &UnsupportedError{Option: option, Reason: reason})
+		}
+	}
+	helm := d.HelmOptions()
+	refuse(helm.CRDs != "", "helm.crds", "Fleet's agents leave the definitions below crds/ of a chart to Helm")
+	refuse(d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace, "createNamespace: false", "Fleet's agents always create the namespace")
+	refuse(d.WriteOnly != nil && len(d.WriteOnly.Files) > 0, target.FilesAttribute, "the files of a Bundle can be read in the management cluster")
+	refuse(d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Files) > 0, "a file encrypted by sops", "the files of a Bundle can be read in the management cluster")
+	if directory, found := d.Bundle.ChartDirectory(d.Options.Helm); found {
+		refuse(path.Ext(directory) == ".tgz", "a packed chart in the bundle ("+directory+")", "unpack it")
+	}
+	for name := range d.Bundle.Definition.Labels {
+		refuse(strings.Contains(name, wellknown.RancherDomain), "the label "+name, "Fleet and Rancher use it themselves")
+		refuse(strings.HasPrefix(name, labelPrefix), "the label "+name, "this provider uses it itself")
+	}
+	fleetyaml.EachText(helm.Values, func(text string) {
+		refuse(strings.HasPrefix(text, labelReference), "a value that begins with "+labelReference, "Fleet would replace it by a label of the cluster")
+	})
+	return errors.Join(errs...)
+}
+
+// newEntry translates a deployment. Everything is resolved, so that Fleet finds nothing to merge or
+// to template when a label of the cluster changes.
+func newEntry(d target.Deployment) (entry, error) {
+	options, helm := d.Options, d.HelmOptions()
+	helm.ReleaseName = d.Release
+	helm.Values = d.Bundle.PlainValues(helm.Values)
+	if d.WriteOnly != nil {
+		helm.Values = fleetyaml.MergeValues(helm.Values, d.WriteOnly.Values)
+	}
+	helm.DisablePreProcess = true
+	// The values have them already, and the charts are among the files.
+	helm.ValuesFiles, helm.TemplateValues, helm.DisableDependencyUpdate = nil, nil, false
+	// With a timeout, an agent repeats a failed operation without end.
+	helm.TimeoutSeconds = 0
+	options.Helm = &helm
+	options.CreateNamespace = nil
+	options.DefaultNamespace = d.Namespace
+	options.CorrectDrift = correctsDrift(options.CorrectDrift)
+	translated, err := asJSON(options)
+	if err != nil {
+		return entry{}, fmt.Errorf("translating the options of %s: %w", d.Key(), err)
+	}
+	made := entry{options: translated, digest: d.Digest}
+	if hidesValues(d) {
+		made.values = child(child(translated, "helm"), "values")
+		delete(child(translated, "helm"), "values")
+	}
+	return made, nil
+}
+
+// hidesValues reports whether the values of a deployment must not stand in a Bundle.
+func hidesValues(d target.Deployment) bool {
+	return d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
+}
+
+// correctsDrift is correctDrift with the default of this provider, which is to correct drift.
+func correctsDrift(given *fleetyaml.CorrectDrift) *fleetyaml.CorrectDrift {
+	if given.Off() {
+		return nil
+	}
+	corrects, enabled := fleetyaml.CorrectDrift{}, true
+	if given != nil {
+		corrects = *given
+	}
+	corrects.Enabled = &enabled
+	return &corrects
+}
+
+// goneDigest stands for a deployment that is being removed.
+const goneDigest = "gone"
+
+// gone is an entry that deploys the empty chart in folder. What decides about the release stays.
+func (e entry) gone(folder string, isKustomized bool) entry {
+	options := map[string]any{}
+	for key, value := range e.options {
+		switch key {
+		case "yaml", "kustomize", "downstreamResources", "diff", "ignore":
+		default:
+			options[key] = value
+		}
+	}
+	helm := map[string]any{"chart": "./" + folder, "disablePreProcess": true}
+	for _, key := range []string{"releaseName", "force", "takeOwnership", "maxHistory"} {
+		if value, ok := child(e.options, "helm")[key]; ok {
+			helm[key] = value
+		}
+	}
+	options["helm"] = helm
+	if isKustomized {
+		options["kustomize"] = map[string]any{"dir": folder}
+	}
+	return entry{options: options, digest: goneDigest}
+}
+
+// keepsResources reports whether the objects of an entry stay when it is removed.
+func (e entry) keepsResources() bool { is, _ := e.options["keepResources"].(bool); return is }

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// removeAll removes the deployments of all bundles: each bundle after those that depend on it.
+func (r *run) removeAll(ctx context.Context) {
+	clusters := map[string][]string{}
+	for _, key := range r.request.Remove {
+		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
+	}
+	bundles := slices.Sorted(maps.Keys(clusters))
+	before, ended := rollout.RemovalDependencies(bundles, r.request.Needs), map[string]chan struct{}{}
+	for _, name := range bundles {
+		ended[name] = make(chan struct{})
+	}
+	var removing sync.WaitGroup
+	for _, name := range bundles {
+		keys := make([]deploy.Key, len(clusters[name]))
+		for i, cluster := range clusters[name] {
+			keys[i] = deploy.Key{Cluster: cluster, Bundle: name}
+		}
+		failed := func(err error) {
+			for _, key := range keys {
+				r.untouched(key, "removing", err)
+			}
+		}
+		removing.Go(func() {
+			defer close(ended[name])
+			for _, dependant := range before[name] {
+				<-ended[dependant]
+			}
+			status.RecoveringTo(failed, "removing", func() { r.removeBundle(ctx, name, r.withoutHeld(keys, before[name])) })()
+		})
+	}
+	removing.Wait()
+}
+
+// withoutHeld are the deployments that nothing depends on any more.
+func (r *run) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool {
+		i := slices.IndexFunc(dependants, func(bundle string) bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.failed[deploy.Key{Cluster: key.Cluster, Bundle: bundle}] != nil
+		})
+		if i < 0 {
+			return false
+		}
+		r.untouched(key, "removing", &rollout.HeldError{Reason: fmt.Sprintf("bundle %s, which depends on it, could not be removed", dependants[i])})
+		return true
+	})
+}
+
+// removeBundle removes a bundle from clusters in two steps: first the agents put an empty chart in
+// its place, which can be waited for, then Fleet forgets the deployments.
+func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key) {
+	name := r.nameOf(bundle)
+	if len(keys) == 0 {
+		return
+	}
+	fail := func(keys []deploy.Key, err error) {
+		for _, key := range keys {
+			r.untouched(key, "removing", err)
+		}
+	}
+	for _, key := range keys {
+		r.start(key)
+	}
+	if err := r.slots.Acquire(ctx, 1); err != nil {
+		fail(keys, context.Cause(ctx))
+		return
+	}
+	emptied, digest, err := r.empty(ctx, bundle, name, keys)
+	r.slots.Release(1)
+	if err != nil {
+		fail(keys, err)
+		return
+	}
+	left := r.awaitEmpty(ctx, name, digest, emptied)
+	dropped := slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool { return left[key.Cluster] != nil })
+	for _, key := range keys {
+		if err := left[key.Cluster]; err != nil {
+			prior := r.request.Prior[key]
+			prior.State, prior.Counts = status.ErrApplied, prior.Counts.Unseen()
+			prior.Message = status.Message(err.Error())
+			r.fail(key, "removing", err, &prior)
+		}
+	}
+	if len(dropped) == 0 {
+		return
+	}
+	if err := r.drop(ctx, bundle, name, dropped); err != nil {
+		fail(dropped, err)
+		return
+	}
+	r.awaitDropped(ctx, name, dropped)
+}
+
+// empty gives clusters the empty chart. emptied are those that this can be waited for.
+func (r *run) empty(ctx context.Context, bundle, name string, keys []deploy.Key) (emptied []string, digest string, err error) {
+	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+		emptied = nil
+		if before == nil {
+			return content{}, nil
+		}
+		wanted := before.content
+		wanted.entries = maps.Clone(wanted.entries)
+		folder, isKustomized, found := goneFolderOf(wanted.Resources)
+		for _, key := range keys {
+			of, there := wanted.entries[key.Cluster]
+			if !there || !found || !r.canEmpty(key, of) {
+				continue
+			}
+			wanted.entries[key.Cluster] = of.gone(folder, isKustomized)
+			emptied = append(emptied, key.Cluster)
+		}
+		if len(emptied) == len(wanted.entries) {
+			wanted.DependsOn = nil // What it depends on can be gone by now.
+		}
+		return wanted, nil
+	}})
+	return emptied, digest, err
+}
+
+// canEmpty reports whether an agent can be given the empty chart in place of a deployment.
+func (r *run) canEmpty(key deploy.Key, of entry) bool {
+	return !of.keepsResources() && !r.isOffline(key) && !r.isClaimed(key)
+}
+
+// isOffline reports whether nobody on a cluster would carry out the first step of a removal.
+func (r *run) isOffline(key deploy.Key) bool {
+	of, known := r.view.clusters[key.Cluster]
+	return !known || of.offline
+}
+
+// isClaimed reports whether another deployment on the cluster has the release now. Its agent leaves
+// it alone when Fleet forgets the former.
+func (r *run) isClaimed(key deploy.Key) bool {
+	prior := r.request.Prior[key]
+	for _, d := range r.request.Write {
+		if d.Cluster == key.Cluster && d.Release == prior.Release && d.Namespace == prior.Namespace && d.Bundle.Name != key.Bundle {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.request.Keep, func(other deploy.Key) bool {
+		of := r.request.Prior[other]
+		return other != key && other.Cluster == key.Cluster && of.Release == prior.Release && of.Namespace == prior.Namespace
+	})
+}
+
+// awaitEmpty waits until the agents have removed everything, and returns why those that have not
+// did not.
+func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
+	var (
+		mu      sync.Mutex
+		waiting sync.WaitGroup
+	)
+	left := map[string]error{}
+	note := func(cluster string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			left[cluster] = err
+		}
+	}
+	for _, cluster := range clusters {
+		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "removing", func() {
+			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
+				if bd == nil || bd.isGone(digest) {
+					return nil
+				}
+				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
+				if state, text := s.determine(r.engine.texts); state != status.Ready {
+					return &StateError{State: state, Text: firstText(text, errStillThere.Error())}
+				}
+				return errStillThere
+			}))
+		}))
+	}
+	waiting.Wait()
+	return left
+}
+
+// until waits until check returns nil, and returns its last error after so long.
+func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, check func(*bundleDeployment) error) error {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		bd, changed, err := r.tracker.deployment(id)
+		failure := check(bd)
+		if failure == nil {
+			return nil
+		}
+		if err == nil {
+			err = failure
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return fmt.Errorf("after %s: %w", limit, err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// drop takes clusters out of a Bundle. The last ones delete it.
+func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) error {
+	_, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+		if before == nil {
+			return content{}, nil
+		}
+		wanted := before.content
+		wanted.entries = maps.Clone(wanted.entries)
+		for _, key := range keys {
+			delete(wanted.entries, key.Cluster)
+		}
+		return wanted, nil
+	}})
+	return err
+}
+
+// forgetTime is how long Fleet's controller may take to delete a BundleDeployment.
+const forgetTime = time.Minute
+
+// awaitDropped waits until Fleet has forgotten deployments, and reports those that nobody removes
+// from their cluster now.
+func (r *run) awaitDropped(ctx context.Context, name string, keys []deploy.Key) {
+	for _, key := range keys {
+		err := r.until(ctx, deploymentID{name, key.Cluster}, forgetTime, func(bd *bundleDeployment) error {
+			if bd == nil {
+				return nil
+			}
+			return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
+		})
+		if err != nil {
+			prior := r.request.Prior[key]
+			r.fail(key, "removing", err, &prior)
+			continue
+		}
+		if r.isOffline(key) && !r.isClaimed(key) {
+			prior := r.request.Prior[key]
+			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/retry"
+)
+
+// store writes Bundles of one target.
+type store struct {
+	engine *Engine
+	client *client
+	// instances are the ids by which Bundles of the target are known.
+	instances map[string]bool
+}
+
+// stored is a Bundle in the management cluster.
+type stored struct {
+	metadata
+
+	raw     map[string]any
+	content content
+}
+
+// StrippedError reports a management cluster that did not store all of a Bundle.
+type StrippedError struct{ Bundle string }
+
+func (e *StrippedError) Error() string {
+	return fmt.Sprintf("the management cluster did not store the Bundle %s as it was written: its custom resource definitions do not have all fields, "+
+		"or an admission webhook changes Bundles; install Fleet 0.16 or later", e.Bundle)
+}
+
+func (s *store) path(name string) string {
+	return bundlesPath(s.engine.settings.Namespace) + "/" + name
+}
+
+// read returns a Bundle of the target, nil if there is none. One of somebody else is a
+// *ForeignError.
+func (s *store) read(ctx context.Context, name, bundleLabel, owner string) (*stored, error) {
+	raw, found, err := s.client.get(ctx, s.path(name))
+	if err != nil {
+		return nil, s.engine.failed("reading the Bundle "+name+" of", err)
+	}
+	if !found {
+		return nil, nil
+	}
+	read := &stored{raw: raw}
+	var of struct {
+		Metadata metadata `json:"metadata"`
+	}
+	if err := fromJSON(raw, &of); err != nil {
+		return nil, fmt.Errorf("reading the Bundle %s: %w", name, err)
+	}
+	read.metadata = of.Metadata
+	marks := markOf(of.Metadata.Labels)
+	if marks.Owner != owner || !s.instances[marks.Instance] || marks.Bundle != bundleLabel {
+		return nil, &ForeignError{Namespace: s.engine.settings.Namespace, Name: name}
+	}
+	read.content, err = decompose(child(raw, "spec"), deploymentsOf(of.Metadata.Annotations))
+	if err != nil {
+		return nil, fmt.Errorf("reading the Bundle %s: %w", name, err)
+	}
+	return read, nil
+}
+
+// edit is one change of a Bundle.
+type edit struct {
+	// name is that of the Bundle, and bundle that of the bundle in messages.
+	name, bundle string
+	mark         mark
+	// own are the labels of the bundle, nil to keep those that there are.
+	own map[string]string
+	// change makes the new content. before is nil if there is no Bundle. Without entries the
+	// Bundle is deleted.
+	change func(before *stored) (content, error)
+}
+
+// apply changes a Bundle and returns labelDigest of what is stored then, "" if it was deleted. It
+// tries again when somebody else has written meanwhile: Fleet's controller does all the time.
+func (s *store) apply(ctx context.Context, e edit) (digest string, err error) {
+	return retry.Do(ctx, retry.Update(), func() (string, error) {
+		digest, err := s.try(ctx, e)
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return "", retry.Permanent(err)
+		}
+		return digest, err
+	})
+}
+
+func (s *store) try(ctx context.Context, e edit) (string, error) {
+	before, err := s.read(ctx, e.name, e.mark.Bundle, e.mark.Owner)
+	if err != nil {
+		return "", err
+	}
+	wanted, err := e.change(before)
+	if err != nil {
+		return "", err
+	}
+	if len(wanted.entries) == 0 {
+		return "", s.delete(ctx, e.name, before)
+	}
+	secret, err := s.prepareValues(ctx, e.name, &wanted, before)
+	if err != nil {
+		return "", err
+	}
+	spec, err := wanted.compose()
+	if err != nil {
+		return "", err
+	}
+	deployments := deploymentsText(wanted.entries)
+	if err := checkSize(e.bundle, spec, deployments); err != nil {
+		return "", err
+	}
+	digest, err := digestOf(spec, deployments)
+	if err != nil {
+		return "", err
+	}
+	uid, err := s.write(ctx, e, before, spec, deployments, digest)
+	if err != nil {
+		return "", err
+	}
+	return digest, s.writeValues(ctx, e, secret, uid)
+}
+
+// write creates or updates a Bundle that is not as wanted, and returns its UID.
+func (s *store) write(ctx context.Context, e edit, before *stored, spec map[string]any, deployments, digest string) (uid string, err error) {
+	own := e.own
+	if own == nil && before != nil {
+		own = withoutMarks(before.Labels)
+	}
+	wantedLabels := labels(own, e.mark, digest)
+	object := map[string]any{
+		"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle",
+		"metadata": map[string]any{"name": e.name, "namespace": s.engine.settings.Namespace},
+	}
+	generation := int64(1)
+	if before != nil {
+		object, generation = before.raw, before.Generation
+		current, err := digestOf(child(object, "spec"), deployments)
+		if err != nil {
+			return "", err
+		}
+		if current != digest {
+			generation++
+		}
+		if current == digest && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) {
+			return before.UID, nil
+		}
+	}
+	about := child(object, "metadata")
+	about["labels"] = wantedLabels
+	annotations := map[string]any{}
+	for key, value := range child(about, "annotations") {
+		annotations[key] = value
+	}
+	annotations[annotationDeployments], annotations[annotationGeneration] = deployments, strconv.FormatInt(generation, 10)
+	about["annotations"] = annotations
+	object["spec"] = spec
+	delete(object, "status")
+	var answer map[string]any
+	if before == nil {
+		answer, err = s.client.create(ctx, bundlesPath(s.engine.settings.Namespace), object)
+	} else {
+		answer, err = s.client.update(ctx, s.path(e.name), object)
+	}
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return "", err
+	case err != nil:
+		return "", s.engine.failed("writing the Bundle "+e.name+" to", err)
+	}
+	return s.verify(ctx, e, answer, deployments, digest)
+}
+
+// verify checks that the management cluster has stored what was written, and corrects the
+// generation that the Bundle was expected to have.
+func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deployments, digest string) (uid string, err error) {
+	var of struct {
+		Metadata metadata `json:"metadata"`
+	}
+	if err := fromJSON(answer, &of); err != nil {
+		return "", fmt.Errorf("reading the response for the Bundle %s: %w", e.name, err)
+	}
+	got, err := digestOf(child(answer, "spec"), deployments)
+	if err != nil {
+		return "", err
+	}
+	if got != digest {
+		return "", &StrippedError{Bundle: e.name}
+	}
+	if of.Metadata.isUnchanged() {
+		return of.Metadata.UID, nil
+	}
+	err = s.client.patch(ctx, s.path(e.name), map[string]any{"metadata": map[string]any{
+		"resourceVersion": of.Metadata.ResourceVersion,
+		"annotations":     map[string]any{annotationGeneration: strconv.FormatInt(of.Metadata.Generation, 10)},
+	}})
+	if err != nil && !apierrors.IsConflict(err) {
+		return "", s.engine.failed("writing the Bundle "+e.name+" to", err)
+	}
+	return of.Metadata.UID, err
+}
+
+// delete deletes a Bundle that is still as it was read. Its status may have changed since.
+func (s *store) delete(ctx context.Context, name string, before *stored) error {
+	if before == nil {
+		return nil
+	}
+	err := s.client.remove(ctx, s.path(name), before.metadata)
+	if err != nil && !apierrors.IsConflict(err) {
+		return s.engine.failed("deleting the Bundle "+name+" of", err)
+	}
+	return err
+}
+
+// prepareValues returns the contents of the values Secret, and sets its hash. before has the digests
+// of the deployments that are there: those that stay keep their values.
+func (s *store) prepareValues(ctx context.Context, name string, wanted *content, before *stored) (map[string][]byte, error) {
+	had := map[string][]byte{}
+	if before != nil && before.content.ValuesHash != "" {
+		object, found, err := s.client.get(ctx, secretsPath(s.engine.settings.Namespace)+"/"+name)
+		if err != nil {
+			return nil, s.engine.failed("reading the Secret "+name+" of", err)
+		}
+		if found {
+			had = dataOf(object)
+		}
+	}
+	kept := func(cluster string) bool {
+		return before != nil && before.content.entries[cluster].digest == wanted.entries[cluster].digest
+	}
+	data, err := secretValues(wanted.entries, had, kept, []byte(rand.Text()))
+	if err != nil {
+		return nil, err
+	}
+	wanted.ValuesHash = ""
+	if data != nil {
+		wanted.ValuesHash = hashOf(data)
+	}
+	return data, nil
+}
+
+// dataOf is the data of a Secret. What cannot be decoded is left out, and written again.
+func dataOf(secret map[string]any) map[string][]byte {
+	data := map[string][]byte{}
+	for key, value := range child(secret, "data") {
+		text, _ := value.(string)
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+			data[key] = decoded
+		}
+	}
+	return data
+}
+
+// writeValues writes the values Secret of a Bundle. Fleet waits for it. The Secret is deleted with
+// the Bundle.
+func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte, uid string) error {
+	if data == nil {
+		return nil
+	}
+	path := secretsPath(s.engine.settings.Namespace)
+	object, found, err := s.client.get(ctx, path+"/"+e.name)
+	if err != nil {
+		return s.engine.failed("reading the Secret "+e.name+" of", err)
+	}
+	if found && object["type"] != valuesType {
+		return &ForeignSecretError{Namespace: s.engine.settings.Namespace, Name: e.name}
+	}
+	if found && equalData(dataOf(object), data) {
+		return nil
+	}
+	if !found {
+		object = map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "type": valuesType,
+			"metadata": map[string]any{
+				"name": e.name, "namespace": s.engine.settings.Namespace, "labels": labels(nil, e.mark, ""),
+				"ownerReferences": []any{map[string]any{
+					"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle", "name": e.name, "uid": uid, "controller": true, "blockOwnerDeletion": true,
+				}},
+			},
+		}
+	}
+	object["data"] = data
+	if found {
+		_, err = s.client.update(ctx, path+"/"+e.name, object)
+	} else {
+		_, err = s.client.create(ctx, path, object)
+	}
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return s.engine.failed("writing the Secret "+e.name+" to", err)
+	}
+	return err
+}
+
+// ForeignSecretError reports a Secret with the name of a Bundle that Fleet does not read.
+type ForeignSecretError struct{ Namespace, Name string }
+
+func (e *ForeignSecretError) Error() string {
+	return fmt.Sprintf("the Secret %s in namespace %s of the management cluster is not of type %s; it is not changed", e.Name, e.Namespace, valuesType)
+}
+
+// withoutMarks are labels that a bundle has itself.
+func withoutMarks(all map[string]string) map[string]string {
+	own := map[string]string{}
+	for key, value := range all {
+		switch key {
+		case labelOwner, labelTarget, labelInstance, labelBundle, labelDigest:
+		default:
+			own[key] = value
+		}
+	}
+	return own
+}
+
+// equalTexts compares labels. Those that Fleet adds itself do not count.
+func equalTexts(there, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if there[key] != value {
+			return false
+		}
+	}
+	return true
+}

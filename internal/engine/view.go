@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// view is what the management cluster has of one target.
+type view struct {
+	// bundles are the Bundles without specification and status, by name.
+	bundles     map[string]metadata
+	deployments map[deploymentID]*bundleDeployment
+	clusters    map[string]managedCluster
+}
+
+// deploymentID is a BundleDeployment by its Bundle and its cluster.
+type deploymentID struct{ bundle, cluster string }
+
+// managedCluster is a cluster as the management cluster knows it.
+type managedCluster struct {
+	agent
+
+	// namespace is where its BundleDeployments are.
+	namespace string
+}
+
+// selector selects the Bundles and BundleDeployments of some targets of one owner.
+func selector(owner string, instances map[string]bool) string {
+	return labelOwner + "=" + release.NewMark(owner, "", "", "", "").Owner + "," +
+		labelInstance + " in (" + strings.Join(slices.Sorted(maps.Keys(instances)), ",") + ")"
+}
+
+// look reads what there is of a target: three lists, whatever the number of clusters.
+func (e *Engine) look(ctx context.Context, c *client, owner string, instances map[string]bool) (view, error) {
+	found := view{}
+	var reading errgroup.Group
+	reading.Go(status.Recovering("listing Bundles", func() (err error) {
+		found.bundles, err = e.listBundles(ctx, c, owner, instances)
+		return err
+	}))
+	reading.Go(status.Recovering("listing clusters", func() (err error) {
+		found.clusters, err = e.listClusters(ctx, c)
+		return err
+	}))
+	var listed []*bundleDeployment
+	reading.Go(status.Recovering("listing BundleDeployments", func() error {
+		_, err := list(ctx, c, deploymentsPath, selector(owner, instances), "", func(bd bundleDeployment) { listed = append(listed, &bd) })
+		if err != nil {
+			return e.failed("listing the BundleDeployments of", err)
+		}
+		return nil
+	}))
+	if err := reading.Wait(); err != nil {
+		return view{}, err
+	}
+	found.deployments = map[deploymentID]*bundleDeployment{}
+	for _, bd := range listed {
+		if id, ok := e.idOf(bd, found.clusters); ok {
+			found.deployments[id] = bd
+		}
+	}
+	return found, nil
+}
+
+// idOf returns whose BundleDeployment it is. Its labels count only if it is in the namespace of the
+// cluster that they name: who acts for one cluster may write in the namespace of that one.
+func (e *Engine) idOf(bd *bundleDeployment, clusters map[string]managedCluster) (deploymentID, bool) {
+	labels := bd.Metadata.Labels
+	cluster, known := clusters[labels[labelCluster]]
+	isHere := known && cluster.namespace != "" && cluster.namespace == bd.Metadata.Namespace &&
+		labels[labelClusterNamespace] == e.settings.Namespace && labels[labelBundleNamespace] == e.settings.Namespace
+	return deploymentID{bundle: labels[labelBundleName], cluster: labels[labelCluster]}, isHere
+}
+
+func (e *Engine) listBundles(ctx context.Context, c *client, owner string, instances map[string]bool) (map[string]metadata, error) {
+	found := map[string]metadata{}
+	type partial struct {
+		Metadata metadata `json:"metadata"`
+	}
+	_, err := list(ctx, c, bundlesPath(e.settings.Namespace), selector(owner, instances), onlyMetadata, func(of partial) {
+		found[of.Metadata.Name] = of.Metadata
+	})
+	if err != nil {
+		return nil, e.failed("listing the Bundles of", err)
+	}
+	return found, nil
+}
+
+func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {
+	type cluster struct {
+		Metadata metadata `json:"metadata"`
+		Status   struct {
+			Namespace string `json:"namespace"`
+			Agent     struct {
+				LastSeen time.Time `json:"lastSeen"`
+			} `json:"agent"`
+		} `json:"status"`
+	}
+	found, now := map[string]managedCluster{}, time.Now()
+	_, err := list(ctx, c, clustersPath(e.settings.Namespace), "", "", func(of cluster) {
+		seen := of.Status.Agent.LastSeen
+		found[of.Metadata.Name] = managedCluster{
+			agent:     agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter},
+			namespace: of.Status.Namespace,
+		}
+	})
+	if err != nil {
+		return nil, e.failed("listing the clusters of", err)
+	}
+	return found, nil
+}
+
+// bundleOf finds the Bundle of a bundle: that of the instance which state knows, else any of the
+// target.
+func (v view) bundleOf(bundle string, known string) (metadata, bool) {
+	label, instance := release.NewMark("", "", "", bundle, "").Bundle, release.NewMark("", "", known, "", "").Instance
+	var first metadata
+	for _, name := range slices.Sorted(maps.Keys(v.bundles)) {
+		of := v.bundles[name]
+		if of.Labels[labelBundle] != label {
+			continue
+		}
+		if of.Labels[labelInstance] == instance {
+			return of, true
+		}
+		if first.Name == "" {
+			first = of
+		}
+	}
+	return first, first.Name != ""
+}
+
+// isUnchanged reports whether a Bundle is as this provider wrote it.
+func (m metadata) isUnchanged() bool {
+	return m.Annotations[annotationGeneration] == strconv.FormatInt(m.Generation, 10)
+}
