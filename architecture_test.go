@@ -43,10 +43,11 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
 			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
 		},
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
+		"engine":   {code: append([]string{"deploy", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},

@@ -26,8 +26,8 @@
 // Pods: kwok plays the Pod of the agent that Fleet deploys, and the process does its work. CRDs and
 // rights come from the charts in Fleet's module when it starts. The controllers have the rights of
 // those charts, the agents have all rights, as agents have. Elections are off where a test restarts a
-// program, and the management cluster keeps its address. The build takes 4 minutes of CPU time cold
-// and puts 150 MB under .build/testenv. A Fleet of three clusters is ready 30 s after [StartFleet],
+// program, and the management cluster keeps its address. The build takes 330 s of CPU time cold, and
+// puts 150 MB under .build/testenv. A Fleet of three clusters is ready 30 s after [StartFleet],
 // half of which an agent waits before it checks in.
 //
 // # What it costs

@@ -45,8 +45,8 @@ func fleetModule(root string) (buildModule, error) {
 		dir:     dir,
 		ldflags: fmt.Sprintf("-s -w -X %s/pkg/version.Version=%s", fleetPath, version),
 		tools: []buildTool{
-			{name: fleetController, pkg: fleetPath + "/cmd/fleetcontroller", estimate: "about 2 min"},
-			{name: fleetAgent, pkg: fleetPath + "/cmd/fleetagent", estimate: "about 30 s"},
+			{name: fleetController, pkg: fleetPath + "/cmd/fleetcontroller", estimate: "about 3 min"},
+			{name: fleetAgent, pkg: fleetPath + "/cmd/fleetagent", estimate: "about 10 s"},
 		},
 		files: []buildFile{
 			{name: fleetCRDs, module: fleetPath, paths: []string{"charts/fleet-crd/templates/crds.yaml"}},
