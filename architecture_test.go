@@ -43,10 +43,11 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
 			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
 		},
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
+		"engine":   {code: append([]string{"deploy", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},
 		"progress": {code: append([]string{"deploy"}, core...), pure: true},
 		"state":    {code: append([]string{"deploy", "kube"}, core...), pure: true},
@@ -132,7 +133,7 @@ func TestImportDirection(t *testing.T) {
 }
 
 // Foreign templates run in workers. Only package sandboxed can run them, and only main
-// starts it. What bench writes its report with is its own.
+// starts it. What bench writes its report with is its own, and testenv renders a file of Fleet's.
 func TestTemplatesRunInWorkers(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +141,7 @@ func TestTemplatesRunInWorkers(t *testing.T) {
 		"text/template", "html/template", "github.com/Masterminds/sprig/v3", "helm.sh/helm/v3/pkg/engine",
 		module + "/internal/kustomize", module + "/internal/sandboxed",
 	}
-	allowed := map[string]bool{"main": true, "sandboxed": true, "bench": true}
+	allowed := map[string]bool{"main": true, "sandboxed": true, "bench": true, "testenv": true}
 	for _, p := range listPackages(t) {
 		name, own := packageOf(p.ImportPath)
 		if !own || allowed[name] {

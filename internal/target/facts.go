@@ -18,23 +18,29 @@ type facts struct {
 // as Fleet does (internal/cmd/controller/target/builder.go).
 func factsOf(c Cluster) facts {
 	f := facts{
-		name:        c.Name,
-		namespace:   c.Namespace,
-		labels:      make(map[string]string, len(c.Labels)),
-		annotations: make(map[string]string, len(c.Annotations)),
-		values:      c.TemplateValues,
+		name:      c.Name,
+		namespace: c.Namespace,
+		labels:    make(map[string]string, len(c.Labels)),
+		values:    c.TemplateValues,
 	}
 	for key, value := range c.Labels {
 		if !isForeign(key) || strings.HasPrefix(key, wellknown.FleetPrefix) || strings.HasPrefix(key, wellknown.ManagementPrefix) {
 			f.labels[key] = value
 		}
 	}
-	for key, value := range c.Annotations {
+	f.annotations = VisibleAnnotations(c.Annotations)
+	return f
+}
+
+// VisibleAnnotations are the annotations of a cluster that templates see.
+func VisibleAnnotations(annotations map[string]string) map[string]string {
+	visible := make(map[string]string, len(annotations))
+	for key, value := range annotations {
 		if !isForeign(key) {
-			f.annotations[key] = value
+			visible[key] = value
 		}
 	}
-	return f
+	return visible
 }
 
 func isForeign(key string) bool {

@@ -224,7 +224,18 @@ func TestModules(t *testing.T) {
 	if !strings.Contains(plane.ldflags, ".gitVersion=v1.") || !strings.Contains(plane.ldflags, ".gitMajor=1 ") {
 		t.Errorf("link flags do not name the version of Kubernetes: %s", plane.ldflags)
 	}
-	for _, module := range []buildModule{plane, openTofuModule(root)} {
+	fleet, err := fleetModule(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built = nil
+	for _, tool := range fleet.tools {
+		built = append(built, tool.name)
+	}
+	if diff := cmp.Diff(fleetPrograms(), built); diff != "" {
+		t.Errorf("programs of Fleet that run and that are built (-run +built):\n%s", diff)
+	}
+	for _, module := range []buildModule{plane, openTofuModule(root), fleet} {
 		if _, err := module.key(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -19,6 +19,17 @@
 // The commands that people run are built in the same way where they are needed: OpenTofu for
 // [TerraformCLI] if there is no CLI, and Helm for [HelmCLI].
 //
+// # Fleet
+//
+// [StartFleet] runs a real Rancher Fleet beside them, built from fleet/go.mod: its controllers on a
+// management cluster, and one agent for each other cluster. They are processes of this machine, not
+// Pods: kwok plays the Pod of the agent that Fleet deploys, and the process does its work. CRDs and
+// rights come from the charts in Fleet's module when it starts. The controllers have the rights of
+// those charts, the agents have all rights, as agents have. Elections are off where a test restarts a
+// program, and the management cluster keeps its address. The build takes 330 s of CPU time cold, and
+// puts 150 MB under .build/testenv. A Fleet of three clusters is ready 30 s after [StartFleet],
+// half of which an agent waits before it checks in.
+//
 // # What it costs
 //
 // Measured on 2 cores with 3 clusters at rest: 60 MB for etcd, and for each cluster 270 to 300 MB for
@@ -41,7 +52,8 @@
 //
 // Tests that need clusters run only when TF_ACC is set, like all acceptance tests of a provider, and
 // skip with a reason otherwise. [Shared] hands out clusters that a test binary starts once, when the
-// first test asks; [New] starts clusters for one test alone, which may stop and move them:
+// first test asks; [New] starts clusters for one test alone, which may stop and move them.
+// [SharedFleet] and [NewFleet] do the same with Fleet:
 //
 //	func TestDeploy(t *testing.T) {
 //		env := testenv.Shared(t)

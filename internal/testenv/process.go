@@ -23,6 +23,8 @@ type launcher struct {
 	programs string // folder
 	home     string // folder the programs may regard as theirs
 	group    int    // process group
+	// variables are the environment of the programs beside HOME, TMPDIR and PATH.
+	variables []string
 }
 
 // start runs until stop; ctx only hands on values. The program sees none of the variables of this
@@ -35,7 +37,7 @@ func (l launcher) start(ctx context.Context, program, logFile string, args ...st
 	defer func() { _ = output.Close() }() // The child has its own descriptor.
 	command := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(l.programs, program), args...)
 	command.Dir = l.home
-	command.Env = []string{"HOME=" + l.home, "TMPDIR=" + l.home, "PATH=" + os.Getenv("PATH")}
+	command.Env = append([]string{"HOME=" + l.home, "TMPDIR=" + l.home, "PATH=" + os.Getenv("PATH")}, l.variables...)
 	command.Stdout = output
 	command.Stderr = output
 	command.SysProcAttr = joinGroup(l.group)

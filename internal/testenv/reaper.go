@@ -132,5 +132,6 @@ func belongsTo(dir, args string) bool {
 		return true
 	}
 	program, _, _ := strings.Cut(args, " ")
-	return slices.Contains(programs(), filepath.Base(program)) && strings.Contains(args, dir+string(filepath.Separator))
+	ours := slices.Concat(programs(), fleetPrograms())
+	return slices.Contains(ours, filepath.Base(program)) && strings.Contains(args, dir+string(filepath.Separator))
 }

@@ -12,6 +12,8 @@ func TestBelongsTo(t *testing.T) {
 	}{
 		{name: "a program of the environment", args: "/r/.build/testenv/0a/kube-apiserver --cert=/tmp/fleet-testenv-12/c1/a.crt", want: true},
 		{name: "its reaper", args: "/bin/sh -c " + reaperScript + " testenv-reaper /tmp/fleet-testenv-12", want: true},
+		{name: "a program of Fleet in the environment", args: "/tmp/fleet-testenv-12/fleet/fleetcontroller agentmanagement", want: true},
+		{name: "a program of Fleet in another environment", args: "/tmp/fleet-testenv-123/fleet/fleetagent"},
 		{name: "a program of another environment", args: "/r/.build/testenv/0a/etcd --data-dir=/tmp/fleet-testenv-123/etcd"},
 		{name: "another reaper", args: "/bin/sh -c " + reaperScript + " testenv-reaper /tmp/fleet-testenv-123"},
 		{name: "somebody reading a log", args: "less /tmp/fleet-testenv-12/etcd.log"},

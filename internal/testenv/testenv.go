@@ -20,6 +20,9 @@ import (
 type Options struct {
 	// Clusters is their number; 0 means 1.
 	Clusters int
+	// Names, if set, are the names of the local clusters and of their contexts, one for each. Without
+	// them they are c1, c2 and so on. Existing clusters keep theirs.
+	Names []string
 	// Parent is the folder in which a folder for all data is made and, at the end, removed. Empty
 	// means the system's for temporary files.
 	Parent string
@@ -55,7 +58,10 @@ type localEnv struct {
 //
 // With FLEET_TEST_KUBECONFIG and FLEET_TEST_CONTEXTS set it starts nothing and returns those clusters.
 func Start(ctx context.Context, options Options) (*Env, error) {
-	options.Clusters = max(1, options.Clusters)
+	options.Clusters = max(1, options.Clusters, len(options.Names))
+	for i := len(options.Names); i < options.Clusters; i++ {
+		options.Names = append(options.Names[:i:i], "c"+strconv.Itoa(i+1))
+	}
 	options.Log = orSilent(options.Log)
 	if path, contexts, ok := existingClusters(); ok {
 		return connect(ctx, path, contexts, options)
@@ -82,14 +88,14 @@ func startLocal(ctx context.Context, programs string, options Options) (*Env, er
 	options.Log("starting %d Kubernetes cluster(s), about %d s", options.Clusters, 4+options.Clusters)
 	local := &localEnv{programs: programs, log: options.Log}
 	env := &Env{local: local}
-	if err := env.startIn(ctx, parent, options.Clusters); err != nil {
+	if err := env.startIn(ctx, parent, options.Names); err != nil {
 		return nil, errors.Join(err, env.Stop(context.WithoutCancel(ctx)))
 	}
 	options.Log("%d Kubernetes cluster(s) ready after %s: %s", options.Clusters, time.Since(began).Round(100*time.Millisecond), env.kubeconfig)
 	return env, nil
 }
 
-func (e *Env) startIn(ctx context.Context, parent string, clusters int) error {
+func (e *Env) startIn(ctx context.Context, parent string, names []string) error {
 	if err := e.local.claimFolder(ctx, parent); err != nil {
 		return err
 	}
@@ -97,8 +103,8 @@ func (e *Env) startIn(ctx context.Context, parent string, clusters int) error {
 	if err := e.local.startEtcd(ctx); err != nil {
 		return err
 	}
-	for i := range clusters {
-		e.clusters = append(e.clusters, e.newCluster("c"+strconv.Itoa(i+1)))
+	for _, name := range names {
+		e.clusters = append(e.clusters, e.newCluster(name))
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, cluster := range e.clusters {
@@ -200,7 +206,8 @@ func (e *Env) writeKubeconfig() error {
 // Kubeconfig is the path of a file with one context for each cluster; the first is the current one.
 func (e *Env) Kubeconfig() string { return e.kubeconfig }
 
-// Contexts are the names of the clusters' contexts: c1, c2 and so on, or those of existing clusters.
+// Contexts are the names of the clusters' contexts: those of Options, c1, c2 and so on, or those of
+// existing clusters.
 func (e *Env) Contexts() []string {
 	names := make([]string, len(e.clusters))
 	for i, cluster := range e.clusters {

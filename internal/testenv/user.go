@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -97,11 +98,19 @@ func makeUser(ctx context.Context, client kubernetes.Interface, name string, rul
 	if ignoreExists(err) != nil {
 		return "", fmt.Errorf("binding its role: %w", err)
 	}
+	token, err := makeToken(ctx, accounts, name)
+	if err != nil {
+		return "", fmt.Errorf("asking for its token: %w", err)
+	}
+	return token, nil
+}
+
+func makeToken(ctx context.Context, accounts typedcorev1.ServiceAccountInterface, name string) (string, error) {
 	seconds := int64(tokenSeconds)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	answer, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking for its token: %w", err)
+		return "", err
 	}
 	return answer.Status.Token, nil
 }

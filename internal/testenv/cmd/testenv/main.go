@@ -1,4 +1,5 @@
-// Command testenv builds and runs the Kubernetes clusters of package testenv for make and the demo.
+// Command testenv builds and runs the Kubernetes clusters of package testenv for make and the demo, and
+// a real Fleet on them.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -17,10 +19,12 @@ import (
 
 const usage = `usage: go run ./internal/testenv/cmd/testenv COMMAND
 
-  build                     build the programs of the control planes, unless they are there
-  up [--clusters N] [--dir DIR]
+  build [--fleet]           build the programs of the control planes, unless they are there, and with
+                            --fleet those of Rancher Fleet
+  up [--clusters N] [--fleet] [--dir DIR]
                             run N clusters (3) until interrupted or, if standard input is a pipe,
-                            until it closes; write DIR/kubeconfig, then print one line
+                            until it closes; write DIR/kubeconfig, then print one line; with --fleet
+                            also a management cluster, mgmt, with a real Fleet that delivers to them
   cli                       print the path of the Terraform CLI to use, building OpenTofu if need be
 `
 
@@ -40,8 +44,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "build":
-		_, err := testenv.Build(ctx, log)
-		return err
+		return build(ctx, args[1:])
 	case "up":
 		return up(ctx, args[1:])
 	case "cli":
@@ -59,9 +62,23 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
+func build(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("build", flag.ContinueOnError)
+	fleet := flags.Bool("fleet", false, "build Rancher Fleet too")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if _, err := testenv.Build(ctx, log); err != nil || !*fleet {
+		return err
+	}
+	_, err := testenv.BuildFleet(ctx, log)
+	return err
+}
+
 func up(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	clusters := flags.Int("clusters", 3, "how many `clusters` to run")
+	fleet := flags.Bool("fleet", false, "run Rancher Fleet too, on a management cluster of its own")
 	dir := flags.String("dir", ".", "`folder` for the kubeconfig and, while the clusters run, their data")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -78,7 +95,11 @@ func up(ctx context.Context, args []string) (err error) {
 	defer cancel()
 	go cancelWhenClosed(os.Stdin, cancel)
 
-	env, err := testenv.Start(ctx, testenv.Options{Clusters: *clusters, Parent: *dir, Log: log})
+	start := startClusters
+	if *fleet {
+		start = startFleet
+	}
+	env, err := start(ctx, *clusters, *dir)
 	if err != nil {
 		return err
 	}
@@ -88,9 +109,36 @@ func up(ctx context.Context, args []string) (err error) {
 	if err := copyFile(env.Kubeconfig(), kubeconfig); err != nil {
 		return err
 	}
-	fmt.Printf("ready: %d clusters, kubeconfig %s, contexts %v\n", *clusters, kubeconfig, env.Contexts())
+	fmt.Printf("ready: %d clusters, kubeconfig %s, contexts %v\n", len(env.Contexts()), kubeconfig, env.Contexts())
 	<-ctx.Done()
 	return nil
+}
+
+// An environment is clusters with or without Fleet.
+type environment interface {
+	Kubeconfig() string
+	Contexts() []string
+	Stop(ctx context.Context) error
+}
+
+func startClusters(ctx context.Context, clusters int, dir string) (environment, error) {
+	return testenv.Start(ctx, testenv.Options{Clusters: clusters, Parent: dir, Log: log})
+}
+
+// startFleet gives its clusters the labels of the clusters of tests: the first is env=dev.
+func startFleet(ctx context.Context, clusters int, dir string) (environment, error) {
+	options := testenv.FleetOptions{Parent: dir, Log: log}
+	for i := range clusters {
+		env := "prod"
+		if i == 0 {
+			env = "dev"
+		}
+		options.Clusters = append(options.Clusters, testenv.FleetCluster{
+			Name:   "c" + strconv.Itoa(i+1),
+			Labels: map[string]string{"env": env},
+		})
+	}
+	return testenv.StartFleet(ctx, options)
 }
 
 // cancelWhenClosed ends the clusters with the process that started this one, even if that was killed.

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// Cluster is a Cluster object of Fleet.
+type Cluster struct {
+	// Facts are what targeting and templates see.
+	Facts target.Cluster
+	// Groups are the names of the ClusterGroups that select it, sorted.
+	Groups []string
+	// DeploymentNamespace is where its BundleDeployments are, "" before Fleet has made it.
+	DeploymentNamespace string
+	// LastSeen is when its agent reported last. It is zero if that never happened.
+	LastSeen time.Time
+	// State is the worst state of its bundles, "Ready" if it has none, or "WaitCheckIn" if its agent was
+	// never seen.
+	State string
+}
+
+// IsOffline reports whether the agent has not been seen for longer than after.
+func (c Cluster) IsOffline(now time.Time, after time.Duration) bool {
+	return now.Sub(c.LastSeen) > after
+}
+
+// Inventory is the clusters and groups of one namespace of a management cluster, sorted by name.
+type Inventory struct {
+	Clusters []Cluster
+	Groups   []target.Group
+	// Invalid are the groups with a selector that cannot be read, sorted by name. Fleet ignores them,
+	// so they contain no cluster.
+	Invalid []InvalidGroup
+}
+
+// InvalidGroup is a ClusterGroup with a selector that cannot be read.
+type InvalidGroup struct {
+	Name string
+	Err  error
+}
+
+// Facts are those of the clusters, in their order.
+func (i Inventory) Facts() []target.Cluster {
+	facts := make([]target.Cluster, len(i.Clusters))
+	for at, cluster := range i.Clusters {
+		facts[at] = cluster.Facts
+	}
+	return facts
+}
+
+// Limits of what is read. Others write these objects.
+const (
+	maxClusters = 20_000
+	// maxGroups keeps the work of finding the groups of all clusters to some seconds.
+	maxGroups = 1_000
+	// maxInventory is for all pages of one list, in bytes. A Cluster takes some 5 kB.
+	maxInventory = 256 << 20
+	// inventoryPage is how many objects are in memory at once.
+	inventoryPage = 250
+	// maxState is for a text that is shown.
+	maxState = 100
+)
+
+// InventoryTooLargeError says that a management cluster has more than is read.
+type InventoryTooLargeError struct {
+	// Kind of the objects, such as "Cluster", and their Namespace.
+	Kind, Namespace string
+	// Limit is what is exceeded, such as "20000 objects".
+	Limit string
+}
+
+func (e *InventoryTooLargeError) Error() string {
+	return fmt.Sprintf("namespace %s has more %s objects than are read: the limit is %s", e.Namespace, e.Kind, e.Limit)
+}
+
+// ReadInventory reads the Cluster and ClusterGroup objects of a namespace with paged lists. config is of
+// the management cluster.
+func ReadInventory(ctx context.Context, config *rest.Config, namespace string) (Inventory, error) {
+	requests, err := inventoryClient(config)
+	if err != nil {
+		return Inventory{}, err
+	}
+	var found Inventory
+	groups := inventoryList{kind: "ClusterGroup", resource: "clustergroups", namespace: namespace, limit: maxGroups, bytes: maxInventory, page: inventoryPage}
+	if err := readPages(ctx, requests, groups, func(object groupObject) { found.addGroup(object) }); err != nil {
+		return Inventory{}, err
+	}
+	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: namespace, limit: maxClusters, bytes: maxInventory, page: inventoryPage}
+	err = readPages(ctx, requests, clusters, func(object clusterObject) {
+		found.Clusters = append(found.Clusters, object.cluster(namespace))
+	})
+	if err != nil {
+		return Inventory{}, err
+	}
+	found.sort()
+	return found, found.assignGroups()
+}
+
+func inventoryClient(config *rest.Config) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.GroupVersion = &schema.GroupVersion{}
+	requests, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+	}
+	return requests, nil
+}
+
+func (i *Inventory) sort() {
+	slices.SortFunc(i.Clusters, func(a, b Cluster) int { return strings.Compare(a.Facts.Name, b.Facts.Name) })
+	slices.SortFunc(i.Groups, func(a, b target.Group) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(i.Invalid, func(a, b InvalidGroup) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// addGroup adds a group as Fleet understands it: without a selector, or with one that cannot be read,
+// it selects nothing (Fleet: internal/cmd/controller/target/query.go). Rules may still name it.
+func (i *Inventory) addGroup(object groupObject) {
+	group := target.Group{Name: object.Metadata.Name, Labels: object.Metadata.Labels, Selector: nothing()}
+	switch _, err := object.Spec.Selector.Compile(); {
+	case err != nil:
+		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: err})
+	case object.Spec.Selector != nil:
+		group.Selector = *object.Spec.Selector
+	}
+	i.Groups = append(i.Groups, group)
+}
+
+// nothing selects no cluster. An empty selector selects all.
+func nothing() fleetyaml.Selector {
+	const key = wellknown.FleetPrefix + "none"
+	return fleetyaml.Selector{MatchExpressions: []fleetyaml.Requirement{
+		{Key: key, Operator: "Exists"},
+		{Key: key, Operator: "DoesNotExist"},
+	}}
+}
+
+func (i *Inventory) assignGroups() error {
+	for _, group := range i.Groups {
+		selector, err := group.Selector.Compile()
+		if err != nil {
+			return fmt.Errorf("reading the selector of ClusterGroup %s: %w", group.Name, err)
+		}
+		for at := range i.Clusters {
+			if cluster := &i.Clusters[at]; selector.Matches(labels.Set(cluster.Facts.Labels)) {
+				cluster.Groups = append(cluster.Groups, group.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// clusterObject is what this provider reads of a Cluster
+// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go).
+type clusterObject struct {
+	Metadata struct {
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Paused         bool           `json:"paused"`
+		TemplateValues map[string]any `json:"templateValues"`
+	} `json:"spec"`
+	Status struct {
+		Namespace string `json:"namespace"`
+		Display   struct {
+			State string `json:"state"`
+		} `json:"display"`
+		Agent struct {
+			LastSeen time.Time `json:"lastSeen"`
+		} `json:"agent"`
+	} `json:"status"`
+}
+
+func (o clusterObject) cluster(namespace string) Cluster {
+	return Cluster{
+		Facts: target.Cluster{
+			Name: o.Metadata.Name, Namespace: namespace, DisplayName: o.Metadata.Labels[wellknown.ClusterDisplayName],
+			Labels: o.Metadata.Labels, Annotations: target.VisibleAnnotations(o.Metadata.Annotations),
+			TemplateValues: o.Spec.TemplateValues, Paused: o.Spec.Paused,
+		},
+		DeploymentNamespace: o.Status.Namespace,
+		LastSeen:            o.Status.Agent.LastSeen,
+		State:               o.state(),
+	}
+}
+
+// state is what Fleet displays, which shows nothing where all is well
+// (Fleet: internal/cmd/controller/summary/summary.go).
+func (o clusterObject) state() string {
+	switch {
+	case o.Status.Agent.LastSeen.IsZero():
+		return "WaitCheckIn"
+	case o.Status.Display.State == "":
+		return string(status.Ready)
+	}
+	return diff.PrintableLine(diff.WithoutMiddle(o.Status.Display.State, maxState))
+}
+
+// groupObject is what this provider reads of a ClusterGroup
+// (Fleet: pkg/apis/fleet.cattle.io/v1alpha1/clustergroup_types.go).
+type groupObject struct {
+	Metadata struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		Selector *fleetyaml.Selector `json:"selector"`
+	} `json:"spec"`
+}
+
+// inventoryList is a list of objects and its limits.
+type inventoryList struct {
+	kind, resource, namespace string
+	limit, bytes, page        int
+}
+
+// readPages calls see for each object of a list, a page at a time. An empty page that names a next one
+// counts as well, so that a list ends.
+func readPages[T any](ctx context.Context, requests rest.Interface, of inventoryList, see func(T)) error {
+	path := "/apis/fleet.cattle.io/v1alpha1/namespaces/" + url.PathEscape(of.namespace) + "/" + of.resource
+	objects, size, next := 0, 0, ""
+	for page := 0; page == 0 || next != ""; page++ {
+		request := requests.Get().AbsPath(path).Param("limit", strconv.Itoa(of.page))
+		if next != "" {
+			request = request.Param("continue", next)
+		}
+		body, err := request.Do(ctx).Raw()
+		if err != nil {
+			return fmt.Errorf("listing the %s objects of namespace %s: %w", of.kind, of.namespace, err)
+		}
+		var read struct {
+			Metadata struct {
+				Continue string `json:"continue"`
+			} `json:"metadata"`
+			Items []T `json:"items"`
+		}
+		if err := json.Unmarshal(body, &read); err != nil {
+			return fmt.Errorf("reading the %s objects of namespace %s: %w", of.kind, of.namespace, err)
+		}
+		if size += len(body); size > of.bytes {
+			return &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d MiB", of.bytes>>20)}
+		}
+		if objects += max(1, len(read.Items)); objects > of.limit {
+			return &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d objects", of.limit)}
+		}
+		for _, object := range read.Items {
+			see(object)
+		}
+		next = read.Metadata.Continue
+	}
+	return nil
+}

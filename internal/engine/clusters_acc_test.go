@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// TestInventory reads the clusters of a real Fleet.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	fleet := testenv.SharedFleet(t)
+	createGroup(t, fleet, "inventory-prod", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"env": "prod"}}})
+	createGroup(t, fleet, "inventory-none", map[string]any{})
+	createGroup(t, fleet, "inventory-invalid", map[string]any{"selector": map[string]any{
+		"matchExpressions": []any{map[string]any{"key": "env", "operator": "Near"}},
+	}})
+	client, err := kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := client.ToRESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	inventory, err := ReadInventory(t.Context(), config, testenv.FleetNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInventory(t, inventory)
+
+	requests, err := inventoryClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paged []string
+	list := inventoryList{kind: "Cluster", resource: "clusters", namespace: testenv.FleetNamespace, limit: 10, bytes: 1 << 20, page: 1}
+	if err := readPages(t.Context(), requests, list, func(o clusterObject) { paged = append(paged, o.Metadata.Name) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"c1", "c2", "c3"}, paged); diff != "" {
+		t.Errorf("clusters of three pages (-want +got):\n%s", diff)
+	}
+}
+
+func checkInventory(t *testing.T, inventory Inventory) {
+	t.Helper()
+	var want []target.Cluster
+	for _, of := range testenv.SharedFleetClusters() {
+		want = append(want, target.Cluster{
+			Name: of.Name, Namespace: testenv.FleetNamespace, Labels: of.Labels,
+			Annotations: map[string]string{}, TemplateValues: of.TemplateValues,
+		})
+	}
+	if diff := cmp.Diff(want, inventory.Facts()); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	groups := map[string][]string{}
+	for _, cluster := range inventory.Clusters {
+		groups[cluster.Facts.Name] = cluster.Groups
+		if cluster.DeploymentNamespace == "" || cluster.State == "" || cluster.IsOffline(time.Now(), 30*time.Minute) {
+			t.Errorf("cluster %+v: want one with a namespace and a state whose agent was seen lately", cluster)
+		}
+	}
+	wantGroups := map[string][]string{"c1": nil, "c2": {"inventory-prod"}, "c3": {"inventory-prod"}}
+	if diff := cmp.Diff(wantGroups, groups); diff != "" {
+		t.Errorf("groups of the clusters (-want +got):\n%s", diff)
+	}
+	if len(inventory.Invalid) != 1 || inventory.Invalid[0].Name != "inventory-invalid" {
+		t.Errorf("invalid groups: got %v, want inventory-invalid", inventory.Invalid)
+	}
+}
+
+func createGroup(t *testing.T, fleet *testenv.Fleet, name string, spec map[string]any) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: "clustergroups"}).Namespace(testenv.FleetNamespace)
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "ClusterGroup", "spec": spec}}
+	object.SetName(name)
+	if _, err := groups.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

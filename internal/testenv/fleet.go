@@ -1,0 +1,198 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// FleetManagement is the name of the management cluster of a Fleet, and of its context.
+	FleetManagement = "mgmt"
+	// FleetNamespace is where the Cluster objects of a Fleet are, and where its Bundles belong.
+	FleetNamespace = "fleet-default"
+	// fleetSystem is the namespace of Fleet itself, in the management cluster and in all others.
+	fleetSystem = "cattle-fleet-system"
+	// fleetTimeout is far more than a start takes: an agent checks in 15 s after it was started.
+	fleetTimeout = 5 * time.Minute
+)
+
+// A FleetCluster is one cluster that a Fleet delivers to.
+type FleetCluster struct {
+	// Name is that of its Cluster object and of its context in the kubeconfig.
+	Name           string
+	Labels         map[string]string
+	Annotations    map[string]string
+	TemplateValues map[string]any
+}
+
+// FleetOptions say what to start.
+type FleetOptions struct {
+	// Clusters are those to deliver to, beside the management cluster.
+	Clusters []FleetCluster
+	// Parent and Log are those of Options.
+	Parent string
+	Log    Log
+}
+
+// A Fleet is a Rancher Fleet that runs: its controllers on a management cluster, and an agent for each
+// other cluster. Its methods may be called from several goroutines.
+type Fleet struct {
+	env      *Env
+	dir      string // of programs, logs and kubeconfigs
+	clusters map[string]*Cluster
+
+	mu      sync.Mutex
+	running map[string]*process // by the name of their log
+}
+
+// StartFleet starts control planes and Fleet on them, and returns when every agent has checked in. It
+// builds the programs first if that was not done before. If it fails, nothing keeps running. Clusters
+// that exist already are not used: Fleet would stay on them.
+func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
+	if _, _, ok := existingClusters(); ok {
+		return nil, ErrExternal
+	}
+	options.Log = orSilent(options.Log)
+	programs, err := BuildFleet(ctx, options.Log)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{FleetManagement}
+	for _, cluster := range options.Clusters {
+		names = append(names, cluster.Name)
+	}
+	env, err := Start(ctx, Options{Names: names, Parent: options.Parent, Log: options.Log})
+	if err != nil {
+		return nil, err
+	}
+	fleet := &Fleet{env: env, dir: filepath.Join(env.local.dir, "fleet"), clusters: map[string]*Cluster{}, running: map[string]*process{}}
+	for i, name := range names {
+		fleet.clusters[name] = env.Cluster(i)
+	}
+	began := time.Now()
+	options.Log("starting Fleet for %d cluster(s), about 30 s", len(options.Clusters))
+	if err := fleet.start(ctx, programs, options.Clusters); err != nil {
+		return nil, errors.Join(err, fleet.Stop(context.WithoutCancel(ctx)))
+	}
+	options.Log("Fleet is ready after %s", time.Since(began).Round(100*time.Millisecond))
+	return fleet, nil
+}
+
+func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetCluster) error {
+	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
+	defer cancel()
+	if err := f.linkPrograms(programs); err != nil {
+		return err
+	}
+	management, err := f.newFleetClient(FleetManagement)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := management.install(ctx, programs)
+	if err != nil {
+		return fmt.Errorf("installing Fleet: %w", err)
+	}
+	if err := write(f.file("kubeconfig"), []byte(kubeconfig)); err != nil {
+		return err
+	}
+	if err := f.startControllers(ctx); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, cluster := range clusters {
+		group.Go(func() error {
+			if err := f.join(groupCtx, management, cluster); err != nil {
+				return fmt.Errorf("adding cluster %s to Fleet: %w", cluster.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// linkPrograms gives the programs a path inside the environment, by which sweep finds their processes:
+// no argument of theirs contains one.
+func (f *Fleet) linkPrograms(programs string) error {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return fmt.Errorf("creating the folder of Fleet: %w", err)
+	}
+	for _, name := range fleetPrograms() {
+		if err := os.Symlink(filepath.Join(programs, name), f.file(name)); err != nil {
+			return fmt.Errorf("linking a program of Fleet: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) file(name string) string { return filepath.Join(f.dir, name) }
+
+// join registers a cluster as its administrator would, with a kubeconfig, and starts its agent in place
+// of the Pod that agent management has created there.
+func (f *Fleet) join(ctx context.Context, management fleetClient, cluster FleetCluster) error {
+	kubeconfig, err := os.ReadFile(f.clusters[cluster.Name].local.file("kubeconfig"))
+	if err != nil {
+		return fmt.Errorf("reading its kubeconfig: %w", err)
+	}
+	if err := management.register(ctx, cluster, kubeconfig); err != nil {
+		return err
+	}
+	downstream, err := f.newFleetClient(cluster.Name)
+	if err != nil {
+		return err
+	}
+	if err := downstream.awaitAgentManagement(ctx); err != nil {
+		return err
+	}
+	return f.startAgent(ctx, management, cluster.Name)
+}
+
+// Cluster returns a cluster by its name. Its control plane can be stopped and started again. The
+// management cluster cannot be moved: agents know its address.
+func (f *Fleet) Cluster(name string) *Cluster { return f.clusters[name] }
+
+// Management is the cluster with the Cluster objects and Bundles.
+func (f *Fleet) Management() *Cluster { return f.clusters[FleetManagement] }
+
+// Kubeconfig is the path of a file with a context for the management cluster, which is the current one,
+// and for each other cluster, by their names. All of them have all rights.
+func (f *Fleet) Kubeconfig() string { return f.env.Kubeconfig() }
+
+// Contexts are the names of all clusters: first the management cluster, then those that the Fleet
+// delivers to.
+func (f *Fleet) Contexts() []string { return f.env.Contexts() }
+
+// Stop ends Fleet and its clusters and removes their folder. A second call does nothing.
+func (f *Fleet) Stop(ctx context.Context) error {
+	if err := f.env.Stop(ctx); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// They belong to the process group of the environment, which was killed.
+	for _, running := range f.running {
+		if err := running.stop(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is nil while every process of Fleet runs that was not stopped.
+func (f *Fleet) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var failures []error
+	for _, name := range slices.Sorted(maps.Keys(f.running)) {
+		failures = append(failures, f.running[name].failure())
+	}
+	return errors.Join(failures...)
+}

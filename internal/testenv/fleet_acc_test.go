@@ -1,0 +1,217 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+// TestFleet does to one Fleet what tests of the engine will do.
+//
+//nolint:paralleltest // The parts share a Fleet, and some stop parts of it.
+func TestFleet(t *testing.T) {
+	fleet := NewFleet(t,
+		FleetCluster{Name: "dev", Labels: map[string]string{"env": "dev"}, TemplateValues: map[string]any{"zone": "a"}},
+		FleetCluster{Name: "prod", Labels: map[string]string{"env": "prod"}, TemplateValues: map[string]any{"zone": "b"}},
+	)
+	bundles := bundleClient(t, fleet)
+	t.Run("every process belongs to the environment", func(t *testing.T) { checkProcesses(t, fleet) })
+	t.Run("a Bundle is deployed and removed", func(t *testing.T) {
+		createBundle(t, bundles, "seen", "env", "dev")
+		untilDeployed(t, fleet, "dev", "seen", "zone-a")
+		if _, err := getDelivered(t, fleet, "prod", "seen"); !apierrors.IsNotFound(err) {
+			t.Errorf("a cluster that the Bundle does not select: got error %v, want not found", err)
+		}
+		removeBundle(t, bundles, "seen")
+		untilRemoved(t, fleet, "dev", "seen")
+	})
+	t.Run("an agent that is stopped deploys nothing until it is started", func(t *testing.T) {
+		if err := fleet.StopAgent(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		createBundle(t, bundles, "late", "env", "prod")
+		until(t, "the BundleDeployment is there", func(ctx context.Context) error {
+			return bundleDeploymentExists(ctx, fleet, "late")
+		})
+		if _, err := getDelivered(t, fleet, "prod", "late"); !apierrors.IsNotFound(err) {
+			t.Errorf("before the agent was started: got error %v, want not found", err)
+		}
+		if err := fleet.StartAgent(t.Context(), "prod"); err != nil {
+			t.Fatal(err)
+		}
+		untilDeployed(t, fleet, "prod", "late", "zone-b")
+		removeBundle(t, bundles, "late")
+		untilRemoved(t, fleet, "prod", "late")
+	})
+	t.Run("a controller that was killed delivers after its start what was written meanwhile", func(t *testing.T) {
+		if err := fleet.StopController(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		createBundle(t, bundles, "missed", "env", "dev")
+		if err := fleet.StartController(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		untilDeployed(t, fleet, "dev", "missed", "zone-a")
+	})
+}
+
+func checkProcesses(t *testing.T, fleet *Fleet) {
+	t.Helper()
+	processes, err := processesOf(t.Context(), fleet.env.local.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A reaper, etcd and three control planes, three controllers and two agents.
+	if got, want := len(processes), 1+1+3*(len(programs())-1)+3+2; got != want {
+		t.Errorf("processes that a sweep would find: got %d, want %d", got, want)
+	}
+	for _, process := range processes {
+		if group, err := groupOf(process.Pid); err != nil || group != fleet.env.local.reaper.group {
+			t.Errorf("process %d is in group %d (%v), want %d, which the reaper kills", process.Pid, group, err, fleet.env.local.reaper.group)
+		}
+	}
+	logs, err := fleet.keepLogs(filepath.Join("of", t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(t, logs) })
+	found, err := filepath.Glob(filepath.Join(logs, "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range found {
+		found[i] = filepath.Base(path)
+	}
+	slices.Sort(found)
+	want := []string{"agent-dev.log", "agent-prod.log", "agentmanagement.log", "cleanup.log", "controller.log"}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("logs that are kept (-want +got):\n%s", diff)
+	}
+}
+
+func bundleClient(t *testing.T, fleet *Fleet) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(fleetResource("bundles")).Namespace(FleetNamespace)
+}
+
+func fleetResource(name string) schema.GroupVersionResource {
+	return fleetClusters().GroupVersion().WithResource(name)
+}
+
+// createBundle delivers a ConfigMap of the same name to the clusters with a label.
+func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, label, value string) {
+	t.Helper()
+	content := strings.Join([]string{
+		"apiVersion: v1", "kind: ConfigMap", "metadata: {name: " + name + "}", "data: {zone: \"{{ .Values.zone }}\"}",
+	}, "\n")
+	bundle := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": fleetClusters().GroupVersion().String(),
+		"kind":       "Bundle",
+		"spec": map[string]any{
+			"defaultNamespace": "default",
+			"helm": map[string]any{
+				"releaseName": name,
+				"chart":       "./chart",
+				"values":      map[string]any{"zone": "zone-${ .ClusterValues.zone }"},
+			},
+			"resources": []any{
+				map[string]any{"name": "chart/Chart.yaml", "content": "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"},
+				map[string]any{"name": "chart/templates/all.yaml", "content": content},
+			},
+			"targets": []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{label: value}}}},
+		},
+	}}
+	bundle.SetName(name)
+	if _, err := bundles.Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeBundle(t *testing.T, bundles dynamic.ResourceInterface, name string) {
+	t.Helper()
+	if err := bundles.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func getDelivered(t *testing.T, fleet *Fleet, cluster, name string) (zone string, err error) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(fleet.Cluster(cluster).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return found.Data["zone"], nil
+}
+
+func untilDeployed(t *testing.T, fleet *Fleet, cluster, name, zone string) {
+	t.Helper()
+	until(t, "the object of Bundle "+name+" is on cluster "+cluster, func(context.Context) error {
+		got, err := getDelivered(t, fleet, cluster, name)
+		if err == nil && got != zone {
+			err = fmt.Errorf("its value is %q, want %q", got, zone)
+		}
+		return err
+	})
+}
+
+func untilRemoved(t *testing.T, fleet *Fleet, cluster, name string) {
+	t.Helper()
+	until(t, "the object of Bundle "+name+" is removed from cluster "+cluster, func(context.Context) error {
+		switch _, err := getDelivered(t, fleet, cluster, name); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("it is still there")
+		}
+	})
+}
+
+func bundleDeploymentExists(ctx context.Context, fleet *Fleet, bundle string) error {
+	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
+	if err != nil {
+		return err
+	}
+	found, err := client.Resource(fleetResource("bundledeployments")).List(ctx, metav1.ListOptions{LabelSelector: "fleet.cattle.io/bundle-name=" + bundle})
+	if err == nil && len(found.Items) != 1 {
+		err = fmt.Errorf("BundleDeployments of %s: got %d, want 1", bundle, len(found.Items))
+	}
+	return err
+}
+
+func until(t *testing.T, what string, condition func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := condition(ctx)
+		if ctx.Err() == nil {
+			last = err // Not that the time is over.
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v; last seen: %v", what, err, last)
+	}
+}

@@ -1,0 +1,157 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Names of Fleet's processes and of their logs. An agent is named as its cluster, with a prefix.
+const (
+	controllerProcess      = "controller"
+	cleanupProcess         = "cleanup"
+	agentManagementProcess = "agentmanagement"
+	agentPrefix            = "agent-"
+)
+
+// controllerVariables are the settings that Fleet's chart makes, without ports: nobody looks at metrics.
+func controllerVariables() []string {
+	variables := []string{
+		"FLEET_METRICS_BIND_ADDRESS=0",
+		"FLEET_HEALTHPROBE_BIND_ADDRESS=0",
+		"FLEET_AGENT_REPLICA_COUNT=1",
+		"FLEET_AGENT_ELECTION_LEASE_DURATION=30s",
+		"FLEET_AGENT_ELECTION_RETRY_PERIOD=10s",
+		"FLEET_AGENT_ELECTION_RENEW_DEADLINE=25s",
+		"FLEET_REGISTRATION_TOKEN_TTL_REQUIRED=false",
+		"FLEET_PROPAGATE_DEBUG_SETTINGS_TO_AGENTS=true",
+		"FLEET_DEBUG_DISABLE_SECURITY_CONTEXT=false",
+	}
+	for _, reconciler := range []string{"BUNDLE", "BUNDLEDEPLOYMENT", "CLUSTER", "CLUSTERGROUP", "SCHEDULE", "CONTENT"} {
+		variables = append(variables, reconciler+"_RECONCILER_WORKERS=50")
+	}
+	return variables
+}
+
+func agentVariables() []string {
+	return []string{
+		"CHECKIN_INTERVAL=15m",
+		"BUNDLEDEPLOYMENT_RECONCILER_WORKERS=50",
+		"DRIFT_RECONCILER_WORKERS=50",
+		"FLEET_AGENT_METRICS_BIND_ADDRESS=0",
+		"FLEET_AGENT_PROBE_BIND_ADDRESS=0",
+		"FLEET_AGENT_PPROF_DISABLED=true",
+	}
+}
+
+// withoutElection lets a program start at once after it was killed. Otherwise it waits for the end of
+// its own Lease, or gives up when a busy machine renews it late.
+const withoutElection = "--leader-elect=false"
+
+func (f *Fleet) startControllers(ctx context.Context) error {
+	if err := f.StartController(ctx); err != nil {
+		return err
+	}
+	variables := controllerVariables()
+	if err := f.launch(ctx, cleanupProcess, fleetController, f.file("kubeconfig"), variables, "cleanup"); err != nil {
+		return err
+	}
+	return f.launch(ctx, agentManagementProcess, fleetController, f.file("kubeconfig"), variables, "agentmanagement", "--disable-bootstrap")
+}
+
+// StartController starts the controller that turns Bundles into BundleDeployments. It does nothing if
+// the controller runs. The controller needs some seconds before it acts: wait for what it does.
+func (f *Fleet) StartController(ctx context.Context) error {
+	return f.launch(ctx, controllerProcess, fleetController, f.file("kubeconfig"), controllerVariables(), withoutElection)
+}
+
+// StopController kills that controller. Agents and agent management run on.
+func (f *Fleet) StopController(ctx context.Context) error { return f.end(ctx, controllerProcess) }
+
+// StopAgent kills the agent of a cluster.
+func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
+	return f.end(ctx, agentPrefix+cluster)
+}
+
+// StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
+// 15 s after the start. It does nothing if the agent runs.
+func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
+	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
+	defer cancel()
+	management, err := f.newFleetClient(FleetManagement)
+	if err != nil {
+		return err
+	}
+	if err := f.startAgent(ctx, management, cluster); err != nil {
+		return fmt.Errorf("starting the agent of cluster %s: %w", cluster, err)
+	}
+	return nil
+}
+
+func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster string) error {
+	// Fleet stores full seconds.
+	began := time.Now().Truncate(time.Second)
+	if f.runs(agentPrefix + cluster) {
+		return nil
+	}
+	kubeconfig := f.clusters[cluster].local.file("kubeconfig")
+	if err := f.launch(ctx, agentPrefix+cluster, fleetAgent, kubeconfig, agentVariables(), withoutElection); err != nil {
+		return err
+	}
+	return management.awaitCheckIn(ctx, cluster, began)
+}
+
+func (f *Fleet) runs(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.running[name]
+	return ok
+}
+
+func (f *Fleet) launch(ctx context.Context, name, program, kubeconfig string, variables []string, args ...string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.running[name]; ok {
+		return nil
+	}
+	home := f.file(name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return fmt.Errorf("creating the folder of Fleet's %s: %w", name, err)
+	}
+	fleet := launcher{
+		programs:  f.dir,
+		home:      home,
+		group:     f.env.local.reaper.group,
+		variables: append([]string{"KUBECONFIG=" + kubeconfig, "NAMESPACE=" + fleetSystem}, append(electionVariables(), variables...)...),
+	}
+	started, err := fleet.start(ctx, program, home+".log", args...)
+	if err != nil {
+		return err
+	}
+	f.running[name] = started
+	return nil
+}
+
+// electionVariables are needed by every program of Fleet, also by one that holds no election.
+func electionVariables() []string {
+	return []string{
+		"CATTLE_ELECTION_LEASE_DURATION=30s",
+		"CATTLE_ELECTION_RETRY_PERIOD=10s",
+		"CATTLE_ELECTION_RENEW_DEADLINE=25s",
+	}
+}
+
+func (f *Fleet) end(ctx context.Context, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	running, ok := f.running[name]
+	if !ok {
+		return nil
+	}
+	if err := running.stop(ctx); err != nil {
+		return err
+	}
+	delete(f.running, name)
+	return nil
+}
