@@ -90,8 +90,8 @@ type entry struct {
 // mark is what this provider writes on a Bundle.
 type mark = release.Mark
 
-// labels are those of a Bundle: the bundle's own, and the marks.
-func labels(own map[string]string, m mark, digest string) map[string]string {
+// labelsOf are those of a Bundle: the bundle's own, and the marks.
+func labelsOf(own map[string]string, m mark, digest string) map[string]string {
 	all := make(map[string]string, len(own)+5) //nolint:mnd // the marks
 	maps.Copy(all, own)
 	maps.Copy(all, map[string]string{

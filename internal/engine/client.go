@@ -12,9 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -48,27 +46,21 @@ func newClient(connection Connection) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.GroupVersion = &schema.GroupVersion{}
-	requests, err := rest.RESTClientFor(config)
+	requests, err := inventoryClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+		return nil, err
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = 0
-	watching, err := rest.RESTClientFor(config)
+	watching, err := inventoryClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+		return nil, err
 	}
 	return &client{requests: requests, watching: watching}, nil
 }
 
 func bundlesPath(namespace string) string {
 	return fleetPath + "/namespaces/" + url.PathEscape(namespace) + "/bundles"
-}
-
-func clustersPath(namespace string) string {
-	return fleetPath + "/namespaces/" + url.PathEscape(namespace) + "/clusters"
 }
 
 func secretsPath(namespace string) string {
@@ -91,7 +83,7 @@ func list[T any](ctx context.Context, c *client, path, selector, accept string, 
 		if accept != "" {
 			request = request.SetHeader("Accept", accept)
 		}
-		body, err := request.Do(ctx).Raw()
+		body, err := bodyOf(request.Do(ctx))
 		if err != nil {
 			return "", err
 		}
@@ -116,9 +108,17 @@ func list[T any](ctx context.Context, c *client, path, selector, accept string, 
 	return "", fmt.Errorf("the list of %s has more than %d pages", path, maxPages)
 }
 
+// bodyOf is the body of a response, or the error that it has: Raw alone does not read it.
+func bodyOf(response rest.Result) ([]byte, error) {
+	if err := response.Error(); err != nil {
+		return nil, err
+	}
+	return response.Raw()
+}
+
 // get reads an object. found is false if the management cluster does not have it.
 func (c *client) get(ctx context.Context, path string) (object map[string]any, found bool, err error) {
-	body, err := c.requests.Get().AbsPath(path).Do(ctx).Raw()
+	body, err := bodyOf(c.requests.Get().AbsPath(path).Do(ctx))
 	switch {
 	case isNotFound(err):
 		return nil, false, nil
@@ -157,7 +157,7 @@ func send(ctx context.Context, request *rest.Request, object map[string]any) (ma
 	if err != nil {
 		return nil, fmt.Errorf("writing JSON: %w", err)
 	}
-	answer, err := request.SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
+	answer, err := bodyOf(request.SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 	if own == nil && before != nil {
 		own = withoutMarks(before.Labels)
 	}
-	wantedLabels := labels(own, e.mark, digest)
+	wantedLabels := labelsOf(own, e.mark, digest)
 	object := map[string]any{
 		"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle",
 		"metadata": map[string]any{"name": e.name, "namespace": s.engine.settings.Namespace},
@@ -279,7 +279,7 @@ func (s *store) writeValues(ctx context.Context, e edit, data map[string][]byte,
 		object = map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "type": valuesType,
 			"metadata": map[string]any{
-				"name": e.name, "namespace": s.engine.settings.Namespace, "labels": labels(nil, e.mark, ""),
+				"name": e.name, "namespace": s.engine.settings.Namespace, "labels": labelsOf(nil, e.mark, ""),
 				"ownerReferences": []any{map[string]any{
 					"apiVersion": "fleet.cattle.io/v1alpha1", "kind": "Bundle", "name": e.name, "uid": uid, "controller": true, "blockOwnerDeletion": true,
 				}},

@@ -96,25 +96,16 @@ func (e *Engine) listBundles(ctx context.Context, c *client, owner string, insta
 }
 
 func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {
-	type cluster struct {
-		Metadata metadata `json:"metadata"`
-		Status   struct {
-			Namespace string `json:"namespace"`
-			Agent     struct {
-				LastSeen time.Time `json:"lastSeen"`
-			} `json:"agent"`
-		} `json:"status"`
-	}
 	found, now := map[string]managedCluster{}, time.Now()
-	_, err := list(ctx, c, clustersPath(e.settings.Namespace), "", "", func(of cluster) {
+	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: inventoryPage}
+	err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
 		seen := of.Status.Agent.LastSeen
 		found[of.Metadata.Name] = managedCluster{
-			agent:     agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter},
-			namespace: of.Status.Namespace,
+			agent: agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter}, namespace: of.Status.Namespace,
 		}
 	})
 	if err != nil {
-		return nil, e.failed("listing the clusters of", err)
+		return nil, e.failed("reading the clusters of", err)
 	}
 	return found, nil
 }
