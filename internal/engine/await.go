@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
@@ -69,7 +71,7 @@ func (e *StateError) Error() string { return e.Text }
 func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 	key := deploy.KeyOf(p.deployment)
 	w.run.start(key)
-	waiter := &waiter{work: w, of: p.deployment, digest: digest, id: deploymentID{w.name, p.deployment.Cluster}, began: time.Now()}
+	waiter := &waiter{work: w, of: p.deployment, valuesHash: p.entry.valuesHash(), digest: digest, id: deploymentID{w.name, p.deployment.Cluster}, began: time.Now()}
 	w.progress.made()
 	err := waiter.wait(ctx)
 	record := w.record(p, waiter.last)
@@ -95,16 +97,17 @@ type waiter struct {
 	work   *work
 	of     target.Deployment
 	digest string
-	id     deploymentID
-	began  time.Time
+	// valuesHash is that of sighting.
+	valuesHash string
+	id         deploymentID
+	began      time.Time
 
 	last     sighting
 	version  string
 	handed   time.Time // when the agent was given the deployment
 	failing  time.Time // since when it reports failure
 	failure  string
-	starving time.Time // since when Fleet looks for a Secret
-	mended   bool
+	starving starving
 }
 
 // wait returns nil when the deployment is carried out.
@@ -133,7 +136,7 @@ func (w *waiter) wait(ctx context.Context) error {
 
 // see notes what there is of the deployment.
 func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
-	w.last = sighting{deployment: bd, digest: w.digest, agent: w.work.run.view.clusters[w.of.Cluster].agent}
+	w.last = sighting{deployment: bd, digest: w.digest, valuesHash: w.valuesHash, agent: w.work.run.view.clusters[w.of.Cluster].agent}
 	isNew := bd != nil && bd.Metadata.Labels[labelDigest] == w.digest
 	if bd != nil && bd.Metadata.ResourceVersion != w.version {
 		w.version = bd.Metadata.ResourceVersion
@@ -146,12 +149,6 @@ func (w *waiter) see(ctx context.Context, bd *bundleDeployment) {
 		w.last.bundleMessage = w.work.progress.bundleMessage(func() string {
 			return w.work.run.engine.bundleMessage(ctx, w.work.run.store.client, w.work.name)
 		})
-	}
-	switch {
-	case bd == nil || !bd.Spec.WaitingForValues:
-		w.starving = time.Time{}
-	case w.starving.IsZero():
-		w.starving = time.Now()
 	}
 }
 
@@ -171,13 +168,45 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 		return true, &StateError{State: state, Text: text}
 	case bd != nil && bd.Spec.Paused && state != status.NotReady:
 		return true, &StateError{State: state, Text: "Fleet holds the deployment: the cluster or the Bundle is paused"}
-	case !w.starving.IsZero() && time.Since(w.starving) >= mendAfter && !w.mended:
-		w.mended = true
-		if err := w.work.run.mend(ctx, bd); err != nil {
-			return true, err
-		}
 	}
-	return false, nil
+	err = w.starving.mend(ctx, w.work.run, w.last)
+	return err != nil, err
+}
+
+// starving follows a BundleDeployment that waits for its Secret.
+type starving struct{ since time.Time }
+
+// mend mends a BundleDeployment that has waited for too long, and again after as long.
+func (s *starving) mend(ctx context.Context, r *run, seen sighting) error {
+	switch {
+	case !seen.lacksValues():
+		s.since = time.Time{}
+	case s.since.IsZero():
+		s.since = time.Now()
+	case time.Since(s.since) >= mendAfter:
+		s.since = time.Now()
+		return r.mend(ctx, seen.deployment)
+	}
+	return nil
+}
+
+// mend makes Fleet write the Secret of a BundleDeployment again. It does not do so by itself when
+// the BundleDeployment was deleted by hand. Without the hash its controller would write a Secret
+// without values, so the identities of the deployment are removed as well: then it stages the
+// options of the Bundle anew. The agent does nothing meanwhile
+// (Fleet: internal/cmd/controller/target/builder.go and partition.go).
+func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
+	path := fleetPath + "/namespaces/" + bd.Metadata.Namespace + "/bundledeployments/" + bd.Metadata.Name
+	err := r.store.client.patch(ctx, path, map[string]any{
+		"metadata": map[string]any{"resourceVersion": bd.Metadata.ResourceVersion},
+		"spec":     map[string]any{"valuesHash": nil, "deploymentID": nil, "stagedDeploymentID": nil, "waitingForValues": true},
+	})
+	if err == nil || apierrors.IsConflict(err) || isNotFound(err) {
+		return nil // What somebody else has changed is looked at again.
+	}
+	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, and Fleet does not write it again; to make it do so, run "+
+		"kubectl -n %[1]s patch bundledeployment %[2]s --type merge -p '{\"spec\":{\"valuesHash\":null,\"deploymentID\":null,\"stagedDeploymentID\":null}}': %[3]w",
+		bd.Metadata.Namespace, bd.Metadata.Name, r.engine.failed("mending a BundleDeployment of", err))
 }
 
 // isLate reports that the deployment takes longer than it may. Its time begins when the agent is
@@ -196,23 +225,6 @@ func (w *waiter) timeout() time.Duration {
 		return time.Duration(seconds) * time.Second
 	}
 	return w.work.run.request.Settings.Timeout
-}
-
-// mend makes Fleet write the Secret of a BundleDeployment again: without the hash, its controller
-// makes both from the Bundle (Fleet: internal/cmd/controller/reconciler/bundle_controller.go,
-// repairHashMismatch). It does not do so by itself when the BundleDeployment was deleted by hand.
-func (r *run) mend(ctx context.Context, bd *bundleDeployment) error {
-	path := fleetPath + "/namespaces/" + bd.Metadata.Namespace + "/bundledeployments/" + bd.Metadata.Name
-	err := r.store.client.patch(ctx, path, map[string]any{
-		"metadata": map[string]any{"resourceVersion": bd.Metadata.ResourceVersion},
-		"spec":     map[string]any{"valuesHash": nil, "waitingForValues": false},
-	})
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the Secret with the values of BundleDeployment %s/%s is missing, and Fleet does not write it again; "+
-		"to make it do so, run kubectl -n %[1]s patch bundledeployment %[2]s --type merge -p '{\"spec\":{\"valuesHash\":null}}': %[3]w",
-		bd.Metadata.Namespace, bd.Metadata.Name, r.engine.failed("mending a BundleDeployment of", err))
 }
 
 // record is what is known of a deployment whose Bundle was written.

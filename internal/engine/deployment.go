@@ -22,6 +22,7 @@ type bundleDeployment struct {
 		Paused             bool   `json:"paused"`
 		OffSchedule        bool   `json:"offSchedule"`
 		WaitingForValues   bool   `json:"waitingForValues"`
+		ValuesHash         string `json:"valuesHash"`
 	} `json:"spec"`
 	Status struct {
 		Conditions          []condition      `json:"conditions"`
@@ -52,6 +53,8 @@ type metadata struct {
 	Generation      int64             `json:"generation"`
 	Labels          map[string]string `json:"labels"`
 	Annotations     map[string]string `json:"annotations"`
+	// DeletionTimestamp is "" unless the object is being deleted.
+	DeletionTimestamp string `json:"deletionTimestamp"`
 }
 
 type condition struct {
@@ -133,6 +136,19 @@ type sighting struct {
 	agent agent
 	// bundleMessage is why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
+	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
+	valuesHash string
+}
+
+// lacksValues reports that the agent has not got the values of the Bundle: their Secret is missing,
+// or was made without them.
+func (s sighting) lacksValues() bool {
+	bd := s.deployment
+	if bd == nil || bd.Metadata.DeletionTimestamp != "" {
+		return false
+	}
+	isHanded := bd.Metadata.Labels[labelDigest] == s.digest && bd.Spec.DeploymentID == bd.Spec.StagedDeploymentID && bd.Spec.DeploymentID != ""
+	return bd.Spec.WaitingForValues || isHanded && s.valuesHash != "" && bd.Spec.ValuesHash != s.valuesHash
 }
 
 // agent is what the management cluster knows of the agent of a cluster.
@@ -160,7 +176,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
-	if bd == nil {
+	if bd == nil || bd.Metadata.DeletionTimestamp != "" {
 		return status.Pending, "Fleet has not created its BundleDeployment yet" + s.agent.text()
 	}
 	deployed, failed := message(bd.Status.Conditions, "Deployed", isFalse)
@@ -168,7 +184,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	switch {
 	case bd.Metadata.Labels[labelDigest] != s.digest:
 		return status.WaitApplied, "Fleet's controller has not processed the last change of the Bundle yet"
-	case bd.Spec.WaitingForValues:
+	case s.lacksValues():
 		return status.WaitApplied, "Fleet waits for the Secret with the values of its BundleDeployment"
 	case !isApplied && failed && strings.Contains(deployed, waitsForDependencies):
 		return status.WaitApplied, t.shown(deployed)
@@ -270,7 +286,7 @@ func (d *bundleDeployment) counts() status.Counts {
 
 // isGone reports whether the agent has replaced everything of a deployment by the empty chart.
 func (d *bundleDeployment) isGone(digest string) bool {
-	return d.Metadata.Labels[labelDigest] == digest && d.Spec.DeploymentID != "" && d.Spec.DeploymentID == d.Spec.StagedDeploymentID &&
+	return d.Metadata.Labels[labelDigest] == digest && d.Metadata.DeletionTimestamp == "" && d.Spec.DeploymentID != "" && d.Spec.DeploymentID == d.Spec.StagedDeploymentID &&
 		d.Spec.DeploymentID == d.Status.AppliedDeploymentID && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
 }
 

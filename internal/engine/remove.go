@@ -177,11 +177,15 @@ func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []st
 	}
 	for _, cluster := range clusters {
 		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "removing", func() {
+			var starving starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
 				if bd == nil || bd.isGone(digest) {
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
+				if err := starving.mend(ctx, r, s); err != nil {
+					return err
+				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
 					return &StateError{State: state, Text: firstText(text, errStillThere.Error())}
 				}
@@ -208,6 +212,7 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 		}
 		select {
 		case <-changed:
+		case <-time.After(recheck):
 		case <-deadline.C:
 			return fmt.Errorf("after %s: %w", limit, err)
 		case <-ctx.Done():

@@ -58,3 +58,24 @@ func secretValues(entries map[string]entry, before map[string][]byte, kept func(
 func equalData(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return string(x) == string(y) })
 }
+
+// valuesHash is the hash by which an agent finds that its values and the BundleDeployment belong
+// together, "" if there are none (Fleet: pkg/helmvalues/hash.go, HashOptions). Staged values are
+// those of the agent when it is given them.
+func (e entry) valuesHash() string {
+	values := e.values
+	if values == nil {
+		values = child(child(e.options, "helm"), "values")
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.New()
+	sum.Write(text)
+	sum.Write(text)
+	return hex.EncodeToString(sum.Sum(nil))
+}
