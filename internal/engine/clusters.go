@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,9 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -42,7 +41,7 @@ func (c Cluster) IsOffline(now time.Time, after time.Duration) bool {
 	return now.Sub(c.LastSeen) > after
 }
 
-// Inventory is the clusters and groups of one namespace of a management cluster, sorted by name.
+// Inventory is the clusters and groups of a Fleet, sorted by name.
 type Inventory struct {
 	Clusters []Cluster
 	Groups   []target.Group
@@ -73,8 +72,6 @@ const (
 	maxGroups = 1_000
 	// maxInventory is for all pages of one list, in bytes. A Cluster takes some 5 kB.
 	maxInventory = 256 << 20
-	// inventoryPage is how many objects are in memory at once.
-	inventoryPage = 250
 	// maxState is for a text that is shown.
 	maxState = 100
 )
@@ -91,38 +88,34 @@ func (e *InventoryTooLargeError) Error() string {
 	return fmt.Sprintf("namespace %s has more %s objects than are read: the limit is %s", e.Namespace, e.Kind, e.Limit)
 }
 
-// ReadInventory reads the Cluster and ClusterGroup objects of a namespace with paged lists. config is of
-// the management cluster.
-func ReadInventory(ctx context.Context, config *rest.Config, namespace string) (Inventory, error) {
-	requests, err := inventoryClient(config)
+// Inventory reads the clusters and groups with paged lists, whatever their number. Its errors are a
+// *ManagementError or an *InventoryTooLargeError.
+func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
+	c, err := e.management()
 	if err != nil {
 		return Inventory{}, err
 	}
 	var found Inventory
-	groups := inventoryList{kind: "ClusterGroup", resource: "clustergroups", namespace: namespace, limit: maxGroups, bytes: maxInventory, page: inventoryPage}
-	if err := readPages(ctx, requests, groups, func(object groupObject) { found.addGroup(object) }); err != nil {
-		return Inventory{}, err
+	groups := inventoryList{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory, page: pageSize}
+	if err := readPages(ctx, c.requests, groups, found.addGroup); err != nil {
+		return Inventory{}, e.inventoryError("listing the cluster groups of", err)
 	}
-	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: namespace, limit: maxClusters, bytes: maxInventory, page: inventoryPage}
-	err = readPages(ctx, requests, clusters, func(object clusterObject) {
-		found.Clusters = append(found.Clusters, object.cluster(namespace))
+	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: pageSize}
+	err = readPages(ctx, c.requests, clusters, func(object clusterObject) {
+		found.Clusters = append(found.Clusters, object.cluster(e.settings.Namespace))
 	})
 	if err != nil {
-		return Inventory{}, err
+		return Inventory{}, e.inventoryError("listing the clusters of", err)
 	}
 	found.sort()
 	return found, found.assignGroups()
 }
 
-func inventoryClient(config *rest.Config) (rest.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.GroupVersion = &schema.GroupVersion{}
-	requests, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+func (e *Engine) inventoryError(doing string, err error) error {
+	if _, is := errors.AsType[*InventoryTooLargeError](err); is {
+		return err
 	}
-	return requests, nil
+	return e.failed(doing, err)
 }
 
 func (i *Inventory) sort() {
@@ -160,7 +153,7 @@ func (i *Inventory) assignGroups() error {
 			return fmt.Errorf("reading the selector of ClusterGroup %s: %w", group.Name, err)
 		}
 		for at := range i.Clusters {
-			if cluster := &i.Clusters[at]; selector.Matches(labels.Set(cluster.Facts.Labels)) {
+			if cluster := &i.Clusters[at]; selector.Matches(kubelabels.Set(cluster.Facts.Labels)) {
 				cluster.Groups = append(cluster.Groups, group.Name)
 			}
 		}
@@ -237,7 +230,7 @@ type inventoryList struct {
 // readPages calls see for each object of a list, a page at a time. An empty page that names a next one
 // counts as well, so that a list ends.
 func readPages[T any](ctx context.Context, requests rest.Interface, of inventoryList, see func(T)) error {
-	path := "/apis/fleet.cattle.io/v1alpha1/namespaces/" + url.PathEscape(of.namespace) + "/" + of.resource
+	path := fleetPath + "/namespaces/" + url.PathEscape(of.namespace) + "/" + of.resource
 	objects, size, next := 0, 0, ""
 	for page := 0; page == 0 || next != ""; page++ {
 		request := requests.Get().AbsPath(path).Param("limit", strconv.Itoa(of.page))
@@ -246,7 +239,7 @@ func readPages[T any](ctx context.Context, requests rest.Interface, of inventory
 		}
 		body, err := request.Do(ctx).Raw()
 		if err != nil {
-			return fmt.Errorf("listing the %s objects of namespace %s: %w", of.kind, of.namespace, err)
+			return err
 		}
 		var read struct {
 			Metadata struct {
@@ -255,7 +248,7 @@ func readPages[T any](ctx context.Context, requests rest.Interface, of inventory
 			Items []T `json:"items"`
 		}
 		if err := json.Unmarshal(body, &read); err != nil {
-			return fmt.Errorf("reading the %s objects of namespace %s: %w", of.kind, of.namespace, err)
+			return fmt.Errorf("reading a list of %s objects in namespace %s: %w", of.kind, of.namespace, err)
 		}
 		if size += len(body); size > of.bytes {
 			return &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d MiB", of.bytes>>20)}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -24,28 +25,23 @@ func TestInventory(t *testing.T) {
 	createGroup(t, fleet, "inventory-invalid", map[string]any{"selector": map[string]any{
 		"matchExpressions": []any{map[string]any{"key": "env", "operator": "Near"}},
 	}})
-	client, err := kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := client.ToRESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := New(Settings{Namespace: testenv.FleetNamespace}, func() (Connection, error) {
+		return kube.New(kube.Connection{ConfigPaths: []string{fleet.Kubeconfig()}, ConfigContext: testenv.FleetManagement}, nil)
+	}, nil, &diff.Masker{})
 
-	inventory, err := ReadInventory(t.Context(), config, testenv.FleetNamespace)
+	inventory, err := engine.Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkInventory(t, inventory)
 
-	requests, err := inventoryClient(config)
+	client, err := engine.management()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var paged []string
 	list := inventoryList{kind: "Cluster", resource: "clusters", namespace: testenv.FleetNamespace, limit: 10, bytes: 1 << 20, page: 1}
-	if err := readPages(t.Context(), requests, list, func(o clusterObject) { paged = append(paged, o.Metadata.Name) }); err != nil {
+	if err := readPages(t.Context(), client.requests, list, func(o clusterObject) { paged = append(paged, o.Metadata.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"c1", "c2", "c3"}, paged); diff != "" {
@@ -68,7 +64,7 @@ func checkInventory(t *testing.T, inventory Inventory) {
 	groups := map[string][]string{}
 	for _, cluster := range inventory.Clusters {
 		groups[cluster.Facts.Name] = cluster.Groups
-		if cluster.DeploymentNamespace == "" || cluster.State == "" || cluster.IsOffline(time.Now(), 30*time.Minute) {
+		if cluster.DeploymentNamespace == "" || cluster.State == "" || cluster.IsOffline(time.Now(), DefaultOfflineAfter) {
 			t.Errorf("cluster %+v: want one with a namespace and a state whose agent was seen lately", cluster)
 		}
 	}

@@ -142,6 +142,10 @@ func TestClusterState(t *testing.T) {
 	}
 }
 
+type connectionTo struct{ config *rest.Config }
+
+func (c connectionTo) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
+
 // An API server can name a next page for ever, or give objects without end.
 func TestAttackInventory(t *testing.T) {
 	t.Parallel()
@@ -164,12 +168,12 @@ func TestAttackInventory(t *testing.T) {
 				fmt.Fprintf(w, `{"metadata":{"continue":"more"},"items":[%s]}`, test.items)
 			}))
 			t.Cleanup(server.Close)
-			client, err := inventoryClient(&rest.Config{Host: server.URL})
+			client, err := newClient(connectionTo{&rest.Config{Host: server.URL}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			list := inventoryList{kind: "Cluster", resource: "clusters", namespace: "n", limit: 10, bytes: 3 << 20, page: 2}
-			err = readPages(t.Context(), client, list, func(clusterObject) {})
+			err = readPages(t.Context(), client.requests, list, func(clusterObject) {})
 			large, ok := errors.AsType[*InventoryTooLargeError](err)
 			if !ok || large.Limit != test.want || large.Namespace != "n" || large.Kind != "Cluster" {
 				t.Errorf("got error %v, want that the limit is %s", err, test.want)

@@ -10,6 +10,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
@@ -41,10 +42,15 @@ type settings struct {
 	registries         map[string]chart.Registry
 	registriesUnknown  bool
 	keys               sops.Keys
+	// management is the management cluster of a Fleet, nil without an engine.
+	management *management
 }
 
 // addSecrets hides credentials.
 func (s settings) addSecrets(masker *diff.Masker) {
+	if s.management != nil {
+		s.management.connection.AddSecrets(masker)
+	}
 	for _, entry := range s.entries {
 		entry.Connection.AddSecrets(masker)
 	}
@@ -70,6 +76,8 @@ type providerData struct {
 	git      *git.Client
 	source   *source.Store
 	engine   *deploy.Engine
+	// fleetEngine delivers by a real Fleet, nil without one or while it is unknown.
+	fleetEngine *engine.Engine
 	// masker hides the credentials of the provider.
 	masker *diff.Masker
 	// progress shows applies to the user, nil for nobody.
@@ -107,6 +115,7 @@ func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
 	f.clusters = cluster.NewSet(s.entries, f.charts, masker)
+	f.fleetEngine = newFleetEngine(s.management, s.parallelism, f.charts, masker)
 	f.engine = deploy.New(connector(f.clusters), s.parallelism, f.showEvent)
 	return f, nil
 }

@@ -81,6 +81,7 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"A release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
 				Validators: []validator.String{framework.LabelValue()},
 			},
+			"engine": engineAttribute(),
 			"clusters": framework.NewMapNested(schema.MapNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "The clusters by name: the connection of each cluster, and the facts for targeting and templates. " +
@@ -212,7 +213,7 @@ func (p *fleetProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newGitRepoDataSource, newRenderDataSource, newDeploymentsDataSource}
+	return []func() datasource.DataSource{newGitRepoDataSource, newRenderDataSource, newDeploymentsDataSource, newClustersDataSource}
 }
 
 func (p *fleetProvider) Functions(context.Context) []func() function.Function {

@@ -28,6 +28,7 @@ const defaultParallelism = 16
 
 type providerModel struct {
 	Owner         types.String `tfsdk:"owner"`
+	Engine        types.Object `tfsdk:"engine"`
 	Clusters      types.Map    `tfsdk:"clusters"`
 	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
 	Git           types.Map    `tfsdk:"git"`
@@ -42,8 +43,15 @@ type providerModel struct {
 
 // clusterModel is an entry of clusters in plain values.
 type clusterModel struct {
+	connectionModel
 	factsModel
 
+	UID    string `tfsdk:"uid"`
+	Paused bool   `tfsdk:"paused"`
+}
+
+// connectionModel is how a cluster is reached.
+type connectionModel struct {
 	Host                  string     `tfsdk:"host"`
 	ClusterCACertificate  string     `tfsdk:"cluster_ca_certificate"`
 	Token                 string     `tfsdk:"token"`
@@ -66,8 +74,6 @@ type clusterModel struct {
 	QPS                   float64    `tfsdk:"qps"`
 	Burst                 int64      `tfsdk:"burst"`
 	RequestTimeout        string     `tfsdk:"request_timeout"`
-	UID                   string     `tfsdk:"uid"`
-	Paused                bool       `tfsdk:"paused"`
 }
 
 // factsModel is what targeting and templates see of a cluster.
@@ -162,6 +168,7 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 		credentials: framework.Entries(ctx, m.Git, git.Credentials{Unknown: true}, gitModel.credentials, diags),
 		registries:  framework.Entries(ctx, m.Registries, chart.Registry{Unknown: true}, registryModel.registry, diags),
 		keys:        keysOf(ctx, m.SOPS, diags),
+		management:  managementOf(ctx, m.Engine, diags),
 	}
 	if m.OnMissing.IsUnknown() {
 		plain.onMissing = deploy.OnMissingUnknown
@@ -227,7 +234,7 @@ func unknownParts(ctx context.Context, value attr.Value) (facts, connection bool
 	return facts, connection
 }
 
-func (m clusterModel) connection() kube.Connection {
+func (m connectionModel) connection() kube.Connection {
 	connection := kube.Connection{
 		Host: m.Host, ClusterCACertificate: m.ClusterCACertificate, TLSServerName: m.TLSServerName, Insecure: m.Insecure, ProxyURL: m.ProxyURL,
 		Token: m.Token, TokenFile: m.TokenFile, Username: m.Username, Password: m.Password,

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"maps"
+
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
@@ -8,6 +10,12 @@ import (
 )
 
 func clusterAttributes() map[string]schema.Attribute {
+	attributes := connectionAttributes()
+	maps.Copy(attributes, factsAttributes())
+	return attributes
+}
+
+func connectionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"host":                   framework.OptionalString("Address of the API server, such as `https://10.0.0.1:6443`."),
 		"cluster_ca_certificate": framework.OptionalString("Certificate of the API server's authority, PEM."),
@@ -39,7 +47,11 @@ func clusterAttributes() map[string]schema.Attribute {
 			Validators: []validator.Int64{framework.NeedsFloat64("qps", "burst has no effect", "Without qps requests to this cluster are not limited. Set qps, or remove burst.")},
 		},
 		"request_timeout": framework.OptionalString("Longest time for one request, such as `30s`, the default.", framework.Duration()),
+	}
+}
 
+func factsAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
 		"labels":          framework.OptionalStringMap("Labels for selectors and templates."),
 		"annotations":     framework.OptionalStringMap("Annotations for templates."),
 		"template_values": framework.OptionalString("The value of `.ClusterValues` in templates: a map as YAML or JSON, for example by `jsonencode`."),

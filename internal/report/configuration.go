@@ -21,6 +21,11 @@ func InvalidConnection(name string, err error) []Message {
 	return failureAt([]any{"clusters", MapKey(name)}, "Invalid connection of cluster "+name, Sentence(err))
 }
 
+// InvalidEngineConnection reports that the engine says wrongly how to reach the management cluster.
+func InvalidEngineConnection(err error) []Message {
+	return failureAt([]any{"engine"}, "Invalid connection of the management cluster", Sentence(err))
+}
+
 // InvalidTemplateValues reports values of a cluster that cannot be read.
 func InvalidTemplateValues(name string, err error) []Message {
 	return failureAt([]any{"clusters", MapKey(name), "template_values"}, "Invalid template values of cluster "+name,

@@ -1,0 +1,87 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// management is the management cluster of a Fleet, in plain values.
+type management struct {
+	connection kube.Connection
+	// unknown says that something of it is not known before an apply.
+	unknown bool
+	// namespace is where the Cluster objects are.
+	namespace    string
+	offlineAfter time.Duration
+}
+
+type engineModel struct {
+	connectionModel
+
+	Namespace    string `tfsdk:"namespace"`
+	OfflineAfter string `tfsdk:"offline_after"`
+}
+
+func engineAttribute() schema.SingleNestedAttribute {
+	attributes := connectionAttributes()
+	attributes["namespace"] = framework.OptionalString("Namespace of the management cluster with Fleet's `Cluster` and `ClusterGroup` objects. Default `fleet-default`.", framework.DNSLabel())
+	attributes["offline_after"] = framework.OptionalString("An agent that has not reported for longer counts as offline, such as `1h`. Default `30m`. "+
+		"Agents report every 15 minutes unless Fleet is configured otherwise.", framework.Duration())
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io): how to reach it, in any way that `clusters` has. " +
+			"Its clusters are those of the data source `fleet_clusters`. No other cluster is connected to.",
+		Attributes: framework.Provider(attributes),
+	}
+}
+
+// managementOf leaves Terraform. It is nil for a provider without an engine.
+func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *management {
+	switch {
+	case value.IsNull():
+		return nil
+	case framework.IsUnknownInside(ctx, value):
+		return &management{unknown: true}
+	}
+	var (
+		model engineModel
+		wrong diag.Diagnostics
+	)
+	framework.AsPlain(ctx, value, &model, &wrong)
+	diags.Append(wrong...)
+	if wrong.HasError() {
+		return nil
+	}
+	// The schema has checked the form.
+	offlineAfter, _ := time.ParseDuration(model.OfflineAfter)
+	found := &management{
+		connection: model.connection(), namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
+		offlineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter),
+	}
+	if err := found.connection.Validate(); err != nil {
+		addMessages(diags, report.InvalidEngineConnection(err))
+	}
+	return found
+}
+
+// newFleetEngine makes what delivers by the Fleet of the management cluster. It connects when it is
+// first used.
+func newFleetEngine(m *management, parallelism int, charts engine.Charts, masker *diff.Masker) *engine.Engine {
+	if m == nil || m.unknown {
+		return nil
+	}
+	connect := func() (engine.Connection, error) { return kube.New(m.connection, masker) }
+	return engine.New(engine.Settings{Namespace: m.namespace, OfflineAfter: m.offlineAfter, Parallelism: parallelism}, connect, charts, masker)
+}
