@@ -12,7 +12,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -46,17 +48,28 @@ func newClient(connection Connection) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, err := inventoryClient(config)
+	requests, err := restClient(config)
 	if err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = 0
-	watching, err := inventoryClient(config)
+	watching, err := restClient(config)
 	if err != nil {
 		return nil, err
 	}
 	return &client{requests: requests, watching: watching}, nil
+}
+
+func restClient(config *rest.Config) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.GroupVersion = &schema.GroupVersion{}
+	requests, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the management cluster: %w", err)
+	}
+	return requests, nil
 }
 
 func bundlesPath(namespace string) string {

@@ -237,7 +237,7 @@ func readPages[T any](ctx context.Context, requests rest.Interface, of inventory
 		if next != "" {
 			request = request.Param("continue", next)
 		}
-		body, err := request.Do(ctx).Raw()
+		body, err := bodyOf(request.Do(ctx))
 		if err != nil {
 			return err
 		}

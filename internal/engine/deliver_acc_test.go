@@ -31,7 +31,7 @@ func realEngine(t *testing.T, fleet *testenv.Fleet, settings Settings) *Engine {
 // inventory are the clusters that a Fleet knows.
 func inventory(t *testing.T, fleet *testenv.Fleet) []target.Cluster {
 	t.Helper()
-	read, err := ReadInventory(t.Context(), fleet.Management().RESTConfig(), testenv.FleetNamespace)
+	read, err := realEngine(t, fleet, Settings{}).Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 
 // drop takes clusters out of a Bundle. The last ones delete it.
 func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) error {
-	_, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+	digest, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
 		}
@@ -234,7 +234,10 @@ func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) 
 		}
 		return wanted, nil
 	}})
-	return err
+	if err != nil || digest != "" {
+		return err
+	}
+	return r.store.awaitDeleted(ctx, name)
 }
 
 // forgetTime is how long Fleet's controller may take to delete a BundleDeployment.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -86,12 +87,14 @@ type edit struct {
 func (s *store) apply(ctx context.Context, e edit) (digest string, err error) {
 	return retry.Do(ctx, retry.Update(), func() (string, error) {
 		digest, err := s.try(ctx, e)
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !errors.Is(err, errBeingDeleted) {
 			return "", retry.Permanent(err)
 		}
 		return digest, err
 	})
 }
+
+var errBeingDeleted = errors.New("the Bundle is being deleted, and Fleet's controller has not finished that yet")
 
 func (s *store) try(ctx context.Context, e edit) (string, error) {
 	before, err := s.read(ctx, e.name, e.mark.Bundle, e.mark.Owner)
@@ -104,6 +107,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	}
 	if len(wanted.entries) == 0 {
 		return "", s.delete(ctx, e.name, before)
+	}
+	if before != nil && before.DeletionTimestamp != "" {
+		return "", errBeingDeleted
 	}
 	secret, err := s.prepareValues(ctx, e.name, &wanted, before)
 	if err != nil {
@@ -207,15 +213,30 @@ func (s *store) verify(ctx context.Context, e edit, answer map[string]any, deplo
 	return of.Metadata.UID, err
 }
 
-// delete deletes a Bundle that is still as it was read. Its status may have changed since.
+// delete deletes a Bundle that is still as it was read.
 func (s *store) delete(ctx context.Context, name string, before *stored) error {
-	if before == nil {
+	if before == nil || before.DeletionTimestamp != "" {
 		return nil
 	}
 	err := s.client.remove(ctx, s.path(name), before.metadata)
 	if err != nil && !apierrors.IsConflict(err) {
 		return s.engine.failed("deleting the Bundle "+name+" of", err)
 	}
+	return err
+}
+
+// awaitDeleted waits until Fleet's controller has let go of a Bundle that was deleted.
+func (s *store) awaitDeleted(ctx context.Context, name string) error {
+	_, err := retry.Do(ctx, retry.Unwatched().Within(forgetTime), func() (struct{}, error) {
+		_, found, err := s.client.get(ctx, s.path(name))
+		switch {
+		case err != nil:
+			return struct{}{}, retry.Permanent(s.engine.failed("reading the Bundle "+name+" of", err))
+		case found:
+			return struct{}{}, errBeingDeleted
+		}
+		return struct{}{}, nil
+	})
 	return err
 }
 

@@ -97,7 +97,7 @@ func (e *Engine) listBundles(ctx context.Context, c *client, owner string, insta
 
 func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {
 	found, now := map[string]managedCluster{}, time.Now()
-	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: inventoryPage}
+	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: pageSize}
 	err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
 		seen := of.Status.Agent.LastSeen
 		found[of.Metadata.Name] = managedCluster{
