@@ -112,7 +112,26 @@ func (s *samples) blocks() map[string]*tfprotov6.SchemaBlock {
 func (s *samples) all(t *testing.T) []sample {
 	t.Helper()
 	all := append(s.bundles(t), s.gitRepos(t)...)
-	return append(all, s.targets(t)...)
+	return append(append(all, s.targets(t)...), s.engines(t)...)
+}
+
+// engines are reached in every way there is. A bundle needs none, so nothing of it is unknown.
+func (s *samples) engines(t *testing.T) []sample {
+	t.Helper()
+	var all []sample
+	for name, cluster := range s.clusters()["clusters"].(map[string]any) { //nolint:forcetypeassert // made below
+		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h"}
+		for attribute, value := range cluster.(map[string]any) { //nolint:forcetypeassert // made below
+			if _, ok := connectionAttributes()[attribute]; ok {
+				connection[attribute] = value
+			}
+		}
+		provider := s.providerOf(t, map[string]any{"engine": connection})
+		made := s.of(t, "bundle and engine "+name, "fleet_bundle", provider, map[string]any{"name": "web", "files": map[string]any{"cm.yaml": manifest}})
+		made.shared, made.ofProvider, made.createOnly = nil, true, true
+		all = append(all, made)
+	}
+	return all
 }
 
 func (s *samples) providerOf(t *testing.T, plain map[string]any) tftypes.Value {

@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+)
+
+// engineValue is a value of the attribute with some of its attributes.
+func engineValue(t *testing.T, given map[string]attr.Value) types.Object {
+	t.Helper()
+	kinds, ok := engineAttribute().GetType().(types.ObjectType)
+	if !ok {
+		t.Fatalf("the engine is %T", engineAttribute().GetType())
+	}
+	all := map[string]attr.Value{}
+	for name, kind := range kinds.AttrTypes {
+		null, err := kind.ValueFromTerraform(t.Context(), tftypes.NewValue(kind.TerraformType(t.Context()), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = null
+	}
+	for name, value := range given {
+		all[name] = value
+	}
+	return types.ObjectValueMust(kinds.AttrTypes, all)
+}
+
+func TestManagement(t *testing.T) {
+	t.Parallel()
+	kind := engineAttribute().GetType().(types.ObjectType) //nolint:forcetypeassert // as in engineValue
+	path := types.StringValue("config")
+	tests := map[string]struct {
+		value types.Object
+		want  *management
+		wrong bool
+	}{
+		"none":    {value: types.ObjectNull(kind.AttrTypes)},
+		"unknown": {value: types.ObjectUnknown(kind.AttrTypes), want: &management{unknown: true}},
+		"defaults": {
+			value: engineValue(t, map[string]attr.Value{"config_path": path}),
+			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+		},
+		"all": {
+			value: engineValue(t, map[string]attr.Value{
+				"config_path": path, "config_context": types.StringValue("mgmt"), "namespace": types.StringValue("fleet-local"), "offline_after": types.StringValue("1h"),
+			}),
+			want: &management{connection: kube.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, namespace: "fleet-local", offlineAfter: time.Hour},
+		},
+		"an unknown part": {
+			value: engineValue(t, map[string]attr.Value{"config_path": path, "config_context": types.StringUnknown()}),
+			want:  &management{unknown: true},
+		},
+		"an unknown namespace": {
+			value: engineValue(t, map[string]attr.Value{"config_path": path, "namespace": types.StringUnknown()}),
+			want:  &management{unknown: true},
+		},
+		"no way to authenticate": {
+			value: engineValue(t, map[string]attr.Value{"host": types.StringValue("https://127.0.0.1:1")}),
+			want:  &management{connection: kube.Connection{Host: "https://127.0.0.1:1"}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+			wrong: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var diags diag.Diagnostics
+			got := managementOf(t.Context(), test.value, &diags)
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(management{})); diff != "" {
+				t.Errorf("management cluster (-want +got):\n%s", diff)
+			}
+			if diags.HasError() != test.wrong {
+				t.Errorf("errors: %v", diags)
+			}
+		})
+	}
+}
