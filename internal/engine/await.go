@@ -235,7 +235,7 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 		Rules: release.RulesOf(d.Options), NamesVary: p.rendering.NamesVary,
 		Known: release.Known{
 			Release: d.Release, Namespace: d.Namespace, Instance: w.run.markOf(d.Bundle.Name).Instance, Digest: d.Digest,
-			TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
+			UID: w.run.view.clusters[d.Cluster].uid, Engine: true, TargetNamespace: d.Options.Namespace, UninstallPolicy: release.UninstallPolicyOf(d),
 		},
 	}
 	record.Objects = objectsOf(p, s.deployment)

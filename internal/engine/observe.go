@@ -58,6 +58,11 @@ func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation
 }
 
 func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy.Drift, records map[deploy.Key]deploy.Record, found *deploy.Observation) {
+	for key := range records {
+		if of, known := seen.clusters[key.Cluster]; known {
+			found.UIDs[key.Cluster] = of.uid
+		}
+	}
 	messages := map[string]string{}
 	for _, key := range slices.SortedFunc(maps.Keys(records), deploy.Key.Compare) {
 		prior := records[key]

@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
@@ -47,7 +51,11 @@ func Check(d target.Deployment) error {
 		refuse(strings.Contains(name, wellknown.RancherDomain), "the label "+name, "Fleet and Rancher use it themselves")
 		refuse(strings.HasPrefix(name, labelPrefix), "the label "+name, "this provider uses it itself")
 	}
-	fleetyaml.EachText(helm.Values, func(text string) {
+	values := []any{helm.Values}
+	if d.WriteOnly != nil {
+		values = append(values, d.WriteOnly.Values)
+	}
+	fleetyaml.EachText(values, func(text string) {
 		refuse(strings.HasPrefix(text, labelReference), "a value that begins with "+labelReference, "Fleet would replace it by a label of the cluster")
 	})
 	return errors.Join(errs...)
@@ -129,3 +137,54 @@ func (e entry) gone(folder string, isKustomized bool) entry {
 
 // keepsResources reports whether the objects of an entry stay when it is removed.
 func (e entry) keepsResources() bool { is, _ := e.options["keepResources"].(bool); return is }
+
+// Digest is the digest of a deployment with what a Bundle says of it besides: how live objects are
+// compared, what is waited for, and how a change is rolled out. Without it, a change of these alone
+// would not be written.
+func Digest(d target.Deployment) string {
+	definition := d.Bundle.Definition
+	text, err := json.Marshal(map[string]any{
+		"diff": d.Options.Diff, "ignore": d.Options.Ignore, "correctDrift": correctsDrift(d.Options.CorrectDrift),
+		"dependsOn": definition.DependsOn, "rolloutStrategy": definition.RolloutStrategy, "labels": definition.Labels,
+	})
+	if err != nil {
+		return d.Digest // Nothing in it can fail.
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "engine v1 %s\n", d.Digest)
+	sum.Write(text)
+	return "v1-" + hex.EncodeToString(sum.Sum(nil))[:32]
+}
+
+// CheckBundles returns why bundles cannot be written as Bundles of Fleet, by deployment.
+func CheckBundles(owner string, deployments []target.Deployment) map[deploy.Key]error {
+	of := map[string][]target.Deployment{}
+	for _, d := range deployments {
+		of[d.Bundle.Name] = append(of[d.Bundle.Name], d)
+	}
+	broken := map[deploy.Key]error{}
+	for name, all := range of {
+		if err := checkBundle(owner, name, all); err != nil {
+			for _, d := range all {
+				broken[deploy.KeyOf(d)] = err
+			}
+		}
+	}
+	return broken
+}
+
+func checkBundle(owner, name string, all []target.Deployment) error {
+	made := content{specification: newSpecification(all[0].Bundle, owner), entries: map[string]entry{}}
+	for _, d := range all {
+		translated, err := newEntry(d)
+		if err != nil {
+			return err
+		}
+		made.entries[d.Cluster] = translated
+	}
+	spec, err := made.compose()
+	if err != nil {
+		return err
+	}
+	return checkSize(name, spec, deploymentsText(made.entries))
+}

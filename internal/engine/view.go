@@ -29,6 +29,7 @@ type deploymentID struct{ bundle, cluster string }
 type managedCluster struct {
 	agent
 
+	uid string
 	// namespace is where its BundleDeployments are.
 	namespace string
 }
@@ -101,7 +102,7 @@ func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]manage
 	err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
 		seen := of.Status.Agent.LastSeen
 		found[of.Metadata.Name] = managedCluster{
-			agent: agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter}, namespace: of.Status.Namespace,
+			agent: agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter}, uid: of.Metadata.UID, namespace: of.Status.Namespace,
 		}
 	})
 	if err != nil {

@@ -22,6 +22,8 @@ type Known struct {
 	// TargetNamespace is the one namespace that all objects of the release are in, "" for
 	// a release that is not restricted.
 	TargetNamespace string
+	// Engine reports that a Fleet delivered the release, so that only that Fleet changes it.
+	Engine bool
 	// UninstallPolicy hold for the removal of the release.
 	UninstallPolicy UninstallPolicy
 }

@@ -37,6 +37,8 @@ type Private struct {
 	// configuration any more are removed in reverse.
 	Needs      map[string][]string `json:"needs,omitempty"`
 	DriftState DriftState          `json:"drift,omitzero"`
+	// Inventory is what a Fleet knew of its clusters at the last refresh, nil without an engine.
+	Inventory *Inventory `json:"inventory,omitempty"`
 	// Orphans are releases of the target that its state does not know, as after an apply that
 	// was killed. A refresh finds them. Only a plan knows which of them are wanted.
 	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
@@ -137,6 +139,7 @@ func (p *Private) parts() []part {
 		partOf("needs", "needs", &p.Needs),
 		partOf("drift", "looks", &p.DriftState),
 		partOf("orphans", "orphans", &p.Orphans),
+		partOf("inventory", "inventory", &p.Inventory),
 		partOf("replacement", "create_leg", &p.Replacement),
 	}
 }

@@ -32,6 +32,7 @@ type storedRelease struct {
 	DeleteNamespace bool   `json:"delete_namespace,omitempty"`
 	NamespaceKeys   bool   `json:"namespace_keys,omitempty"`
 	OwnValues       bool   `json:"own_values,omitempty"`
+	Engine          bool   `json:"engine,omitempty"`
 
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -53,7 +54,7 @@ type storedRelease struct {
 func (stored storedRelease) known() release.Known {
 	return release.Known{
 		Release: stored.Release, Namespace: stored.Namespace, UID: stored.ClusterUID, Instance: stored.Instance,
-		Digest: stored.Digest, Content: stored.Content, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace,
+		Digest: stored.Digest, Content: stored.Content, Revision: stored.Revision, TargetNamespace: stored.TargetNamespace, Engine: stored.Engine,
 		UninstallPolicy: release.UninstallPolicy{
 			ServiceAccount: stored.ServiceAccount, KeepResources: stored.KeepResources, DeleteNamespace: stored.DeleteNamespace,
 			NamespaceKeys: stored.NamespaceKeys, OwnValues: stored.OwnValues,
@@ -65,6 +66,7 @@ func storedOf(known release.Known) storedRelease {
 	return storedRelease{
 		Release: known.Release, Namespace: known.Namespace, ClusterUID: known.UID, Instance: known.Instance,
 		Digest: known.Digest, Content: known.Content, Revision: known.Revision, TargetNamespace: known.TargetNamespace,
+		Engine:         known.Engine,
 		ServiceAccount: known.UninstallPolicy.ServiceAccount, KeepResources: known.UninstallPolicy.KeepResources,
 		DeleteNamespace: known.UninstallPolicy.DeleteNamespace, NamespaceKeys: known.UninstallPolicy.NamespaceKeys, OwnValues: known.UninstallPolicy.OwnValues,
 	}
