@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -25,6 +26,12 @@ type management struct {
 	// namespace is where the Cluster objects are.
 	namespace    string
 	offlineAfter time.Duration
+	onOffline    engine.OnOffline
+}
+
+// leavesOffline reports whether an apply can succeed before all deployments are ready.
+func (f *providerData) leavesOffline() bool {
+	return f.management != nil && f.management.onOffline == engine.LeaveOffline
 }
 
 type engineModel struct {
@@ -32,6 +39,7 @@ type engineModel struct {
 
 	Namespace    string `tfsdk:"namespace"`
 	OfflineAfter string `tfsdk:"offline_after"`
+	OnOffline    string `tfsdk:"on_offline"`
 }
 
 func engineAttribute() schema.SingleNestedAttribute {
@@ -39,10 +47,15 @@ func engineAttribute() schema.SingleNestedAttribute {
 	attributes["namespace"] = framework.OptionalString("Namespace of the management cluster with Fleet's `Cluster` and `ClusterGroup` objects. Default `fleet-default`.", framework.DNSLabel())
 	attributes["offline_after"] = framework.OptionalString("An agent that has not reported for longer counts as offline, such as `1h`. Default `30m`. "+
 		"Agents report every 15 minutes unless Fleet is configured otherwise.", framework.Duration())
+	attributes["on_offline"] = framework.OptionalString("What an apply does with a deployment on a cluster whose agent is offline. `error` (default): its Bundle is written, and the deployment fails. "+
+		"`leave`: it is reported as `WaitApplied`, and Fleet carries it out when the agent is back. `not_ready` and `clusters` of targets are then unknown in plans that change something.",
+		stringvalidator.OneOf(string(engine.FailOffline), string(engine.LeaveOffline)))
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io): how to reach it, in any way that `clusters` has. " +
-			"Its clusters are those of the data source `fleet_clusters`. No other cluster is connected to.",
+		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io) 0.16 or later: how to reach it, in any way that `clusters` has. " +
+			"`fleet_cluster_target` then writes Bundles there, and Fleet's agents deploy them. No other cluster is connected to. " +
+			"Clusters and groups are Fleet's `Cluster` and `ClusterGroup` objects, unless `clusters` is given: then they are those of `clusters`, by their facts alone. " +
+			"See the guide [Delivering through a real Fleet](guides/engine.md).",
 		Attributes: framework.Provider(attributes),
 	}
 }
@@ -68,7 +81,7 @@ func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnosti
 	offlineAfter, _ := time.ParseDuration(model.OfflineAfter)
 	found := &management{
 		connection: model.connection(), namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
-		offlineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter),
+		offlineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), onOffline: engine.OnOffline(model.OnOffline),
 	}
 	if err := found.connection.Validate(); err != nil {
 		addMessages(diags, report.InvalidEngineConnection(err))
@@ -83,5 +96,5 @@ func newFleetEngine(m *management, parallelism int, charts engine.Charts, masker
 		return nil
 	}
 	connect := func() (engine.Connection, error) { return kube.New(m.connection, masker) }
-	return engine.New(engine.Settings{Namespace: m.namespace, OfflineAfter: m.offlineAfter, Parallelism: parallelism}, connect, charts, masker)
+	return engine.New(engine.Settings{Namespace: m.namespace, OfflineAfter: m.offlineAfter, OnOffline: m.onOffline, Parallelism: parallelism}, connect, charts, masker)
 }

@@ -38,13 +38,13 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
 	}, f.charts)
 	counts := change.Counts()
-	change, unreachable := change.WithoutUnreachable(f.clusters)
+	change, unreachable := change.WithoutUnreachable(f.reach())
 	addMessages(diags, report.MissingClusters(name, unreachable, f.onMissing))
 	addMessages(diags, report.PlanFailures(name, change.Faults))
 	if diags.HasError() {
 		return false
 	}
-	outcome := f.engine.Apply(ctx, deploy.Request{
+	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: plan.identity(f), Create: create,
 		Write: change.Write, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
 		Prior: prior, Lost: was.Lost(), Settings: settings,

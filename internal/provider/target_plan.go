@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
@@ -45,9 +47,11 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	var marker state.ReplacementMarker
 	if creating {
-		marker = r.providerData.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
-	} else {
-		r.providerData.withFormer(private).planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
+		f, _ := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
+		marker = f.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
+	} else if r.providerData.checkDelivery(&prior, &resp.Diagnostics) {
+		f, _ := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
+		f.planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -70,6 +74,9 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		known = private.ObjectVersions
 	}
 	desired, reason := f.desired(ctx, config, plan, known, diags)
+	if f.hasEngine() && plan.holdsBroken() {
+		addMessages(diags, report.NotWithEngine(name, "on_error", "All clusters of a bundle have the same files in its Bundle, so one cannot keep earlier ones."))
+	}
 	if diags.HasError() {
 		return marker
 	}
@@ -111,8 +118,9 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
+	r.providerData.checkDelivery(&gone, &resp.Diagnostics)
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
-	if !resp.Diagnostics.HasError() {
+	if !resp.Diagnostics.HasError() && !r.providerData.hasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
 			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
 		}, removal)
@@ -158,8 +166,17 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	for i, d := range result.Deployments {
 		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
 	}
-	known.Pin(result.Deployments)
-	desired = deploy.NewDesired(bundles, result, unreadable, checkDeployment)
+	if f.hasEngine() {
+		for i, d := range result.Deployments {
+			result.Deployments[i].Digest = engine.Digest(d)
+		}
+	} else {
+		known.Pin(result.Deployments)
+	}
+	desired = deploy.NewDesired(bundles, result, unreadable, f.checkDeployment)
+	if f.hasEngine() {
+		maps.Copy(desired.Broken, engine.CheckBundles(f.owner, result.Deployments))
+	}
 	if !m.holdsBroken() {
 		addMessages(diags, report.PlanFailures(name, deploy.FailuresOf(desired.Broken)))
 	}
@@ -174,6 +191,8 @@ func (f *providerData) knownClusters(ctx context.Context, m *targetModel) (clust
 		return nil, "the target's name or rules"
 	case f.clustersUnknown:
 		return nil, "the provider's clusters"
+	case f.hasEngine() && f.fleetEngine == nil:
+		return nil, "the provider's engine"
 	case f.groupsUnknown:
 		return nil, "the provider's cluster_groups"
 	}
@@ -195,8 +214,8 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	prior := before.records()
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
-		Charts: f.charts, Reach: f.clusters, Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool(),
+		Charts: f.charts, Reach: f.reach(), Limit: plan.removalLimit(), Start: f.sandbox.Start,
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.leavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
@@ -206,6 +225,10 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	addMessages(diags, report.Plan(name, &planned, desired, prior, f.onMissing, f.clusters.UIDs()))
 	if diags.HasError() {
 		return
+	}
+	if f.hasEngine() {
+		// No cluster is connected to, so nothing of them is compared.
+		preview.Connectable = func(string) bool { return false }
 	}
 	found := preview.Reports(ctx, &planned, deploy.PreviewRequest{
 		Identity: plan.identity(f), TakesOwnership: plan.TakeOwnership.ValueBool(), Bundles: desired.Bundles(), Versions: versions,

@@ -50,7 +50,12 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// Nothing is stored of a target that is created, but the marker of its plan may be.
 	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
-	begun := r.providerData.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
+	f, inventory := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
+	private.Inventory = inventory
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	begun := f.apply(ctx, req.Config, &plan, before, left.Instance == "", &private, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, stored, private, &resp.Diagnostics)
 	if !begun && left.Instance != "" {
 		// What the replaced target left is in no other state.
@@ -81,12 +86,17 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	model.driftState = private.DriftState
+	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || len(state.DeliveredOtherwise(model.records(), r.providerData.hasEngine())) > 0 {
+		return // Which Fleet it is is not known yet, or the plan reports what is wrong.
+	}
 	r.providerData.registry.RecordInstance(model.ID.ValueString())
 	records, lost := state.WithUIDs(model.records(), private.ClusterUIDs), model.shown().Lost()
 	capabilities := r.providerData.capabilities().Start(ctx, known)
-	observation := r.providerData.engine.Observe(ctx, model.identity(r.providerData), model.drift(), lost.AddedTo(records))
+	observation := r.providerData.delivery().Observe(ctx, model.identity(r.providerData), model.drift(), lost.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
-	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool { return !r.providerData.clusters.IsConnectable(f.Cluster) })
+	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool {
+		return !r.providerData.hasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
+	})
 	addMessages(&resp.Diagnostics, report.Unobserved(model.Name.ValueString(), failures, r.providerData.onUnreachable == errorUnreachable))
 	if resp.Diagnostics.HasError() {
 		return
@@ -97,6 +107,14 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	addMessages(&resp.Diagnostics, report.ReplacedClusters(replaced))
+	if after.Inventory = nil; r.providerData.fleetEngine != nil {
+		if after.Inventory = private.Inventory; len(observation.Failures) == 0 {
+			_, after.Inventory = r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
+		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	repack(&after, known, capabilities(), &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	lost.KeepUnreachable(observation)
@@ -126,7 +144,12 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	prior.driftState = private.DriftState
-	begun := r.providerData.withFormer(private).apply(ctx, req.Config, &plan, &prior, false, &after, &resp.Diagnostics)
+	f, inventory := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
+	after.Inventory = inventory
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	begun := f.apply(ctx, req.Config, &plan, &prior, false, &after, &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	if begun {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -151,11 +174,14 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !f.checkDelivery(&model, &resp.Diagnostics) {
+		return
+	}
 	removal := deploy.Change{Remove: marker.Removals(records)}
 	addMessages(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
 	if !f.clustersUnknown {
 		var unreachable []string
-		removal, unreachable = removal.WithoutUnreachable(f.clusters)
+		removal, unreachable = removal.WithoutUnreachable(f.reach())
 		addMessages(&resp.Diagnostics, report.MissingClusters(name, unreachable, f.onMissing))
 	}
 	if resp.Diagnostics.HasError() {
@@ -179,7 +205,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 // those in the model, so that they are tried again, and what the Create of a replacement adopts.
 func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.records()
-	outcome := f.engine.Apply(ctx, deploy.Request{
+	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: model.identity(f),
 		Remove:         removed, Needs: private.Needs, Prior: records, Settings: settings,
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
