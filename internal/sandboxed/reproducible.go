@@ -157,7 +157,7 @@ func (t traced) readsCapabilities(d target.Deployment) bool {
 // plan.
 func (r *Renderer) failureReason(d target.Deployment, failure error) reason {
 	if unfit, ok := errors.AsType[*render.KubeVersionError](failure); ok {
-		return reason{cause: unfit.Error(), readsCapabilities: true}
+		return reason{cause: unfit.Error()}
 	}
 	failed := r.trace(d, renderContexts(d)[0])
 	if found := failed.reason(d); found.cause != "" {

@@ -30,9 +30,9 @@ type Shown struct {
 	NotReady map[string]string
 	// Clusters are summaries by cluster, such as "3/3 deployments, 41/41 objects".
 	Clusters map[string]string
-	// IsUnknown reports that a plan shows nothing of deployments, and NotReadyUnknown that it
-	// does not show which are ready.
-	IsUnknown, NotReadyUnknown bool
+	// IsUnknown reports that a plan shows nothing of deployments, NotReadyUnknown that it does
+	// not show which are ready, and ObjectsUnknown that it does not show objects.
+	IsUnknown, NotReadyUnknown, ObjectsUnknown bool
 }
 
 // Contents are what a state shows.
@@ -70,8 +70,8 @@ func (c Contents) Shown() Shown {
 }
 
 // ShownPlan returns what a plan shows, given what the state showed before and the lost
-// releases of wanted deployments.
-func ShownPlan(planned *deploy.Plan, before Shown, lost LostReleases, showsObjects bool) Shown {
+// releases of wanted deployments. before is nil for a create.
+func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
 	for key, record := range all {
@@ -91,11 +91,19 @@ func ShownPlan(planned *deploy.Plan, before Shown, lost LostReleases, showsObjec
 			shown.Objects[name] = ""
 		}
 		shown.NotReadyUnknown = shown.NotReadyUnknown || record.ReadinessUnknown
+		// The plan of a create is repeated before its apply, and looks at the clusters again: it
+		// can show other elements only if there are none yet.
+		shown.ObjectsUnknown = shown.ObjectsUnknown || before == nil && record.NamesAskCluster && showsObjects
 		if record.NamesUnknown || record.ReadinessUnknown {
 			shown.Clusters[key.Cluster] = ""
 		}
 	}
-	shown.keepClusters(planned.Change, before)
+	if shown.ObjectsUnknown {
+		shown.Objects = nil
+	}
+	if before != nil {
+		shown.keepClusters(planned.Change, *before)
+	}
 	return shown
 }
 
