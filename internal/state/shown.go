@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -315,7 +316,7 @@ const heldText = string(status.WaitApplied)
 // deploymentText is a deployment in three words: its chart and version, its release, and the
 // beginning of its digest.
 func deploymentText(record deploy.Record) string {
-	return oneWord(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
+	return diff.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
 // recordOfText returns what the text of a deployment says. It is for a state whose record
@@ -328,9 +329,6 @@ func recordOfText(text string) deploy.Record {
 	namespace, name, _ := strings.Cut(words[1], "/")
 	return deploy.Record{Release: name, Namespace: namespace}
 }
-
-// oneWord replaces what would make two words of one: the author of a chart chooses its name.
-func oneWord(text string) string { return strings.Join(strings.Fields(text), "_") }
 
 // digits are the beginning of a digest, "-" if the release is not from this provider.
 func digits(digest string) string {

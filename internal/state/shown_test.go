@@ -44,7 +44,7 @@ func TestShownOfRecords(t *testing.T) {
 	held := map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true, keyed("a", "web"): true}
 	shown := state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: true}.Shown()
 	want := state.Shown{
-		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a_chart-1 ns/random -"},
+		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a%20chart-1 ns/random -"},
 		Objects:     map[string]string{"a/web Pod/ns/x": "1", "a/random": "2 objects b9ff54bb4dfb"},
 		Records:     shown.Records,
 		NotReady:    map[string]string{"a/web": "ErrApplied: failed", "a/random": "WaitApplied", "c/web": "WaitApplied"},
