@@ -72,6 +72,9 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 		CRDs:      render.CRDHashes(first.chart),
 	}
 	found := r.knowledge(d, first, find)
+	if err := checkTypes(d, first, found); err != nil {
+		return release.Rendering{}, err
+	}
 	rendering.RenderEach = found.cause != ""
 	if found.namesVary || len(found.varying) > 0 {
 		rendering.Irreproducible, rendering.AsksCluster = found.cause, found.asksCluster
