@@ -219,11 +219,11 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		found.Diff = deploy.DiffReport{}
 	}
 	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
-	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 	if plan.PlanObjects.ValueBool() {
 		addMessages(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
+	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
 }
 
 // repeats reports whether the plan of a target is repeated during an apply, given its id. It was

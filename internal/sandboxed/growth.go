@@ -32,7 +32,7 @@ func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release
 	missing, ok := r.missingAPIs(d)
 	switch {
 	case !ok && err == nil && !now.NamesVary:
-		return open(now, "its templates read which API versions the cluster serves"), nil
+		return withOpenNames(now, "its templates read which API versions the cluster serves"), nil
 	case len(missing) == 0:
 		return now, err
 	}
@@ -44,7 +44,7 @@ func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release
 	case err != nil || laterErr != nil:
 		return r.described(d, reason{cause: cause, asksCluster: true})
 	}
-	return merge(now, later, cause), nil
+	return knownInBoth(now, later, cause), nil
 }
 
 // withCapabilities is a deployment on a cluster that serves more API versions, and no others
@@ -56,15 +56,15 @@ func withCapabilities(d target.Deployment, more []string) target.Deployment {
 	return d
 }
 
-// merge is what is known of two renderings.
-func merge(now, later release.Rendering, cause string) release.Rendering {
+// knownInBoth is what is known of two renderings of a deployment, of which one is true.
+func knownInBoth(now, later release.Rendering, cause string) release.Rendering {
 	hashes, others := now.Hashes(), later.Hashes()
 	sameNames := maps.EqualFunc(hashes, others, func(string, string) bool { return true })
 	switch {
 	case now.NamesVary && later.NamesVary:
 		return now
 	case now.NamesVary, later.NamesVary, !sameNames, !slices.Equal(now.CRDs, later.CRDs):
-		return open(now, cause)
+		return withOpenNames(now, cause)
 	}
 	varying := maps.Clone(now.Varying)
 	for key, hash := range hashes {
@@ -84,8 +84,8 @@ func merge(now, later release.Rendering, cause string) release.Rendering {
 	return now
 }
 
-// open is a rendering whose names of objects depend on what the cluster is going to serve.
-func open(rendering release.Rendering, cause string) release.Rendering {
+// withOpenNames is a rendering whose names of objects depend on what the cluster is going to serve.
+func withOpenNames(rendering release.Rendering, cause string) release.Rendering {
 	rendering.AsksCluster = true
 	rendering.Irreproducible, rendering.Varying = cause, nil
 	rendering.NamesVary, rendering.NamesAskCluster, rendering.RenderEach = true, true, true
