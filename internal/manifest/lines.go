@@ -36,6 +36,9 @@ func lineIn(node *yaml.Node, object string, path []string, isWrong func(value *y
 		}
 	}
 	for _, item := range nodesAt(node, "items") {
+		if item.Kind == yaml.SequenceNode {
+			continue
+		}
 		if line := lineIn(item, object, path, isWrong); line > 0 {
 			return line
 		}
@@ -46,35 +49,52 @@ func lineIn(node *yaml.Node, object string, path []string, isWrong func(value *y
 // nodesAt are the values that keys lead to, through each item of lists. Of the last key it is the
 // value, and its items if it is a list.
 func nodesAt(node *yaml.Node, keys ...string) []*yaml.Node {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind == yaml.SequenceNode {
-		var found []*yaml.Node
-		if len(keys) == 0 {
-			found = append(found, node)
+	found := []*yaml.Node{node}
+	for _, key := range keys {
+		var below []*yaml.Node
+		for _, one := range found {
+			if value := valueOf(one, key); value != nil {
+				below = append(below, withItems(value)...)
+			}
 		}
-		for _, item := range node.Content {
-			found = append(found, nodesAt(item, keys...)...)
-		}
-		return found
+		found = below
 	}
-	if len(keys) == 0 {
-		return []*yaml.Node{node}
+	return found
+}
+
+// withItems are a value and, of a list, its items.
+func withItems(value *yaml.Node) []*yaml.Node {
+	value = resolved(value)
+	if value.Kind != yaml.SequenceNode {
+		return []*yaml.Node{value}
 	}
+	all := []*yaml.Node{value}
+	for _, item := range value.Content {
+		all = append(all, withItems(item)...)
+	}
+	return all
+}
+
+// valueOf is the value of a key in a map, nil if there is none. As in Helm, the last one counts.
+func valueOf(node *yaml.Node, key string) (value *yaml.Node) {
+	node = resolved(node)
 	if node.Kind != yaml.MappingNode {
 		return nil
 	}
-	value := (*yaml.Node)(nil)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == keys[0] {
-			value = node.Content[i+1]
+	for pair := range slices.Chunk(node.Content, 2) {
+		if len(pair) == 2 && pair[0].Value == key {
+			value = pair[1]
 		}
 	}
-	if value == nil {
-		return nil
+	return value
+}
+
+// resolved is the value that an alias stands for.
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
 	}
-	return nodesAt(value, keys[1:]...)
+	return node
 }
 
 // isPlain reports whether a value has no quotes.

@@ -117,13 +117,11 @@ func typeName(of reflect.Type) string {
 
 // kindOf is what a value in YAML is in JSON.
 func kindOf(value *yaml.Node) string {
-	switch value.Kind {
-	case yaml.MappingNode:
-		return "map"
-	case yaml.SequenceNode:
-		return "list"
-	}
 	switch value.ShortTag() {
+	case "!!map":
+		return "map"
+	case "!!seq":
+		return "list"
 	case "!!int", "!!float":
 		return "number"
 	case "!!bool":

@@ -317,14 +317,12 @@ func TestAccFixedCapabilities(t *testing.T) {
 	}
 	later := fmt.Sprintf("resource \"terraform_data\" \"later\" {\n  input = %q\n}\n", s.env.Kubeconfig())
 	const path = "terraform_data.later.output"
-	for name, test := range map[string]struct{ capabilities, want string }{
-		"no version": {`kube_version = "newest"`, `Reading the Kubernetes version "newest"`},
-		"alone":      {`api_versions = ["example.com/v1"]`, "kube_version of cluster a is missing"},
+	for capabilities, want := range map[string]string{
+		`kube_version = "newest"`:           `Reading the Kubernetes version "newest"`,
+		`api_versions = ["example.com/v1"]`: "kube_version of cluster a is missing",
 	} {
-		t.Run(name, func(t *testing.T) {
-			w.configure(t, later, provider(path, test.capabilities), s.able("1"), target("", "fleet_bundle.able.bundles"))
-			w.fail(t, []string{"plan"}, test.want)
-		})
+		w.configure(t, later, provider(path, capabilities), s.able("1"), target("", "fleet_bundle.able.bundles"))
+		w.fail(t, []string{"plan"}, want)
 	}
 
 	s.defineWidget(t, 0)

@@ -148,6 +148,8 @@ func canBeAdded(api string) bool {
 }
 
 // builtInGroups are the API groups of Kubernetes.
+//
+//nolint:gochecknoglobals // made once
 var builtInGroups = sync.OnceValue(func() map[string]bool {
 	// The client has no types for these.
 	groups := map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
