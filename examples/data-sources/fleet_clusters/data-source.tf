@@ -1,3 +1,9 @@
+terraform {
+  required_providers {
+    fleet = { source = "agentless-fleet/fleet" }
+  }
+}
+
 # The clusters of a Fleet. The provider needs an engine: the way to the management cluster.
 provider "fleet" {
   owner = "platform-prod"
