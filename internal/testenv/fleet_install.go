@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // fleetAccount is the service account of Fleet's controllers.
@@ -83,14 +82,7 @@ func (c fleetClient) install(ctx context.Context, programs string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("requesting a token for service account %s: %w", fleetAccount, err)
 	}
-	kubeconfig := clientcmdapi.NewConfig()
-	c.cluster.addTo(kubeconfig, token)
-	kubeconfig.CurrentContext = c.cluster.context
-	content, err := clientcmd.Write(*kubeconfig)
-	if err != nil {
-		return "", fmt.Errorf("encoding the kubeconfig of Fleet: %w", err)
-	}
-	return string(content), nil
+	return c.cluster.kubeconfig(token)
 }
 
 func (c fleetClient) createCRDs(ctx context.Context, programs string) error {
@@ -161,7 +153,7 @@ type createdObject struct {
 	object *unstructured.Unstructured
 }
 
-// create creates the objects of a file, those with a namespace in Fleet's.
+// create creates the objects of a file, in Fleet's namespace those that need one and name none.
 func (c fleetClient) create(ctx context.Context, content []byte) ([]createdObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
 	if err != nil {
@@ -187,7 +179,7 @@ func (c fleetClient) create(ctx context.Context, content []byte) ([]createdObjec
 		}
 		var client dynamic.ResourceInterface = c.dynamic.Resource(mapping.Resource)
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			client = c.dynamic.Resource(mapping.Resource).Namespace(fleetSystem)
+			client = c.dynamic.Resource(mapping.Resource).Namespace(cmp.Or(object.GetNamespace(), fleetSystem))
 		}
 		if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return nil, fmt.Errorf("creating %s %s: %w", kind.Kind, object.GetName(), err)

@@ -43,14 +43,20 @@ func (c *Cluster) User(ctx context.Context, name string, rules []rbacv1.PolicyRu
 	if err != nil {
 		return User{}, fmt.Errorf("making user %s on cluster %s: %w", name, c.context, err)
 	}
+	kubeconfig, err := c.kubeconfig(token)
+	return User{Token: token, Kubeconfig: kubeconfig}, err
+}
+
+// kubeconfig has one context, which authenticates with a token.
+func (c *Cluster) kubeconfig(token string) (string, error) {
 	kubeconfig := clientcmdapi.NewConfig()
 	c.addTo(kubeconfig, token)
 	kubeconfig.CurrentContext = c.context
 	content, err := clientcmd.Write(*kubeconfig)
 	if err != nil {
-		return User{}, fmt.Errorf("encoding the kubeconfig of user %s: %w", name, err)
+		return "", fmt.Errorf("encoding a kubeconfig of cluster %s: %w", c.context, err)
 	}
-	return User{Token: token, Kubeconfig: string(content)}, nil
+	return string(content), nil
 }
 
 // RemoveUser removes a user, which matters on an existing cluster only. It is no error if there is none.
