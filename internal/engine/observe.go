@@ -58,8 +58,8 @@ func keepAll(records map[deploy.Key]deploy.Record, err error) deploy.Observation
 }
 
 func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy.Drift, records map[deploy.Key]deploy.Record, found *deploy.Observation) {
-	for key := range records {
-		if of, known := seen.clusters[key.Cluster]; known {
+	for key, record := range records {
+		if of, known := seen.clusters[key.Cluster]; known && record.Known.Engine {
 			found.UIDs[key.Cluster] = of.uid
 		}
 	}
@@ -68,7 +68,12 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		prior := records[key]
 		of, there := seen.bundleOf(key.Bundle, prior.Known.Instance)
 		digest, delivered := deploymentsOf(of.Annotations)[key.Cluster]
-		if !there || (!delivered && of.isUnchanged()) {
+		isMissing := !there || (!delivered && of.isUnchanged())
+		if isMissing && !prior.Known.Engine {
+			found.Records[key] = prior // It was delivered directly, and the next apply moves it.
+			continue
+		}
+		if isMissing {
 			known := prior.Known
 			known.Release, known.Namespace = prior.Release, prior.Namespace
 			found.Lost[key] = known
@@ -82,6 +87,7 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			s.bundleMessage = messages[of.Name]
 		}
 		record, finding := e.observed(prior, s, drift)
+		record.Known.Engine = true
 		switch {
 		case !of.isUnchanged() || !delivered:
 			record.State, record.Message = status.OutOfSync, "somebody else has changed the Bundle "+of.Name

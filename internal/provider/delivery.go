@@ -85,12 +85,16 @@ func (f *providerData) readInventory(ctx context.Context, diags *diag.Diagnostic
 	return &state.Inventory{Clusters: read.Facts(), Groups: read.Groups}
 }
 
-// checkDelivery reports deployments that were delivered in another way than is configured now. It
-// returns false if there are any: nothing is read or changed then.
-func (f *providerData) checkDelivery(m *targetModel, diags *diag.Diagnostics) bool {
-	others := state.DeliveredOtherwise(m.records(), f.hasEngine())
-	addMessages(diags, report.DeliveredOtherwise(m.Name.ValueString(), others, f.hasEngine()))
-	return len(others) == 0
+// reportMoves reports deployments that were delivered in another way than is configured now.
+func (f *providerData) reportMoves(m *targetModel, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, f.hasEngine())
+	if !f.hasEngine() {
+		moves.Unwanted = append(moves.Unwanted, moves.Wanted...)
+	}
+	addMessages(diags, report.CannotMove(name, moves.Unwanted, f.hasEngine()))
+	if f.hasEngine() && !diags.HasError() {
+		addMessages(diags, report.MovesToEngine(name, moves.Wanted))
+	}
 }
 
 // checkDeployment finds what is wrong with a deployment before it is planned.

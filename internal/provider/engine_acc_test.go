@@ -126,24 +126,3 @@ func wantMaps(t *testing.T, fleet *testenv.Fleet, namespace string, want map[str
 	}
 }
 
-// A target that was delivered directly is not moved to an engine by a changed provider block.
-func TestAccEngineAfterDirect(t *testing.T) {
-	t.Parallel()
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
-	const namespace = "acc-engine-moved"
-	direct := fmt.Sprintf(`
-provider "fleet" {
-  owner    = "moved"
-  clusters = { c1 = { config_path = %q, config_context = "c1" } }
-}
-`, fleet.Kubeconfig())
-	config := engineConfig(namespace, "1", `{ cluster_name = "c1" }`)
-	config = strings.ReplaceAll(config, "$${ .ClusterValues.zone }", "fixed")
-	w.configure(t, direct, config)
-	w.run(t, "apply", "-auto-approve", "-input=false")
-	w.configure(t, engineProvider(fleet, ""), config)
-	w.fail(t, []string{"plan", "-input=false"}, "delivered in another way")
-	w.configure(t, direct, config)
-	w.expectEmptyPlan(t)
-	w.run(t, "destroy", "-auto-approve", "-input=false")
-}

@@ -49,7 +49,8 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if creating {
 		f, _ := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 		marker = f.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
-	} else if r.providerData.checkDelivery(&prior, &resp.Diagnostics) {
+	} else {
+		private = private.ForDelivery(prior.records(), r.providerData.hasEngine())
 		f, _ := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
 		f.planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
 	}
@@ -89,6 +90,10 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
 	}
+	f.reportMoves(prior, desired.Deployments, diags)
+	if diags.HasError() {
+		return marker
+	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
 	if private != nil {
 		unpack(*private, diags).Pin(desired.Deployments)
@@ -120,7 +125,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
-	r.providerData.checkDelivery(&gone, &resp.Diagnostics)
+	r.providerData.reportMoves(&gone, nil, &resp.Diagnostics)
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.hasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{

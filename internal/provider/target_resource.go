@@ -86,9 +86,11 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	model.driftState = private.DriftState
-	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || len(state.DeliveredOtherwise(model.records(), r.providerData.hasEngine())) > 0 {
+	moves := state.MovesOf(model.records(), nil, r.providerData.hasEngine())
+	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || !r.providerData.hasEngine() && len(moves.Unwanted) > 0 {
 		return // Which Fleet it is is not known yet, or the plan reports what is wrong.
 	}
+	private = private.ForDelivery(model.records(), r.providerData.hasEngine())
 	r.providerData.registry.RecordInstance(model.ID.ValueString())
 	records, lost := state.WithUIDs(model.records(), private.ClusterUIDs), model.shown().Lost()
 	capabilities := r.providerData.capabilities().Start(ctx, known)
@@ -144,6 +146,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	prior.driftState = private.DriftState
+	after = after.ForDelivery(prior.records(), r.providerData.hasEngine())
 	f, inventory := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
 	after.Inventory = inventory
 	if resp.Diagnostics.HasError() {
@@ -174,7 +177,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !f.checkDelivery(&model, &resp.Diagnostics) {
+	if f.reportMoves(&model, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
 	removal := deploy.Change{Remove: marker.Removals(records)}

@@ -1,20 +1,37 @@
 package report
 
-import "github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+import (
+	"fmt"
 
-// DeliveredOtherwise reports deployments that a Fleet delivered and that are now to be delivered
-// directly, or the reverse.
-func DeliveredOtherwise(name string, deployments []deploy.Key, byEngine bool) []Message {
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+)
+
+// MovesToEngine reports deployments that a Fleet takes over.
+func MovesToEngine(name string, moved []deploy.Key) []Message {
+	if len(moved) == 0 {
+		return nil
+	}
+	return warning(fmt.Sprintf("Target %s: deployments move to the engine: %d", name, len(moved)),
+		"The apply writes them into Bundles, and Fleet's agents take over their releases. Release, namespace and history stay, and pods are not restarted. "+
+			"Hooks of an upgrade run.\n\nDeployments: "+deploy.ListOf(moved))
+}
+
+// CannotMove reports deployments that only the way can change in which they were delivered: by an
+// engine, or directly.
+func CannotMove(name string, deployments []deploy.Key, byEngine bool) []Message {
 	if len(deployments) == 0 {
 		return nil
 	}
-	was, is := "by the engine", "directly: the provider has no engine any more"
 	if byEngine {
-		was, is = "directly", "by the engine of the provider"
+		return failure("Target "+name+": deployments are not in the engine",
+			"The provider deployed them directly, and its engine does not have them: they are not wanted any more, or Fleet has no Cluster of this name. "+
+				"An engine can neither update nor remove them. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
+				"\n\nNext: Register the clusters at Fleet under these names, and move the deployments before they are removed. "+
+				"Or restore the provider block without engine, and remove them with it.")
 	}
-	return failure("Target "+name+": its deployments were delivered in another way",
-		"These were delivered "+was+", and are now to be delivered "+is+". Moving them is not supported. Nothing was read or changed.\n\nDeployments: "+
-			deploy.ListOf(deployments)+"\n\nNext: Restore the provider block. To change the way, destroy the target first, or create another one.")
+	return failure("Target "+name+": deployments were delivered by an engine",
+		"The provider block has no engine any more, so Fleet's agents would go on to deploy them. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
+			"\n\nNext: Restore engine in the provider block. To deliver directly, destroy the target with it, and create it again.")
 }
 
 // NotWithEngine reports an attribute of a target that an engine cannot do.

@@ -1,0 +1,94 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// directProvider delivers to the clusters of a Fleet by itself.
+func directProvider(fleet *testenv.Fleet) string {
+	var clusters strings.Builder
+	for _, name := range []string{"c1", "c2", "c3"} {
+		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %[1]q, labels = { name = %[1]q }, template_values = jsonencode({ zone = %[1]q }) }\n", name, fleet.Kubeconfig())
+	}
+	return "provider \"fleet\" {\n  owner = \"acc\"\n  clusters = {\n" + clusters.String() + "  }\n}\n"
+}
+
+// movedConfig is that of engineConfig, with a Deployment in the chart.
+func movedConfig(namespace, rule string) string {
+	const deployment = `---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n  template:\n` +
+		`    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: example.com/web}]}\n`
+	return strings.Replace(engineConfig(namespace, "1", rule), `size: {{ .Values.size | quote }}}\n"`, `size: {{ .Values.size | quote }}}\n`+deployment+`"`, 1)
+}
+
+// A target that was delivered directly moves to an engine by another provider block: the plan names
+// what moves, and no object is made anew.
+func TestAccMoveToEngine(t *testing.T) {
+	t.Parallel()
+	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+	const namespace = "acc-engine-moved"
+	direct, delivered := directProvider(fleet), engineProvider(fleet, "")
+	config := movedConfig(namespace, "{ cluster_selector = {} }")
+	w.configure(t, direct, config)
+	w.run(t, "apply", "-auto-approve", "-input=false")
+	before := identities(t, fleet, namespace)
+
+	w.configure(t, delivered, movedConfig(namespace, `{ cluster_name = "c1" }`))
+	w.fail(t, []string{"plan", "-input=false"}, "deployments are not in the engine")
+
+	w.configure(t, delivered, config)
+	plan := unwrapped(w.run(t, "plan", "-input=false", "-out=tfplan"))
+	for _, part := range []string{"deployments move to the engine: 9", "+0 ~9 -0 =0"} {
+		if !strings.Contains(plan, part) {
+			t.Errorf("the plan does not show %q:\n%s", part, plan)
+		}
+	}
+	w.run(t, "apply", "-input=false", "tfplan")
+	w.expectEmptyPlan(t)
+	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
+		t.Errorf("objects (-before +after):\n%s", diff)
+	}
+	w.configure(t, direct, config)
+	w.fail(t, []string{"plan", "-input=false"}, "deployments were delivered by an engine")
+	w.configure(t, delivered, config)
+	w.run(t, "destroy", "-auto-approve", "-input=false")
+	wantMaps(t, fleet, namespace, map[string][]string{"c1": nil, "c2": nil, "c3": nil})
+}
+
+// identities are the UIDs of ConfigMaps and Deployments in a namespace, and the generations of
+// Deployments: with another generation pods can have been restarted.
+func identities(t *testing.T, fleet *testenv.Fleet, namespace string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, cluster := range []string{"c1", "c2", "c3"} {
+		client, err := kubernetes.NewForConfig(fleet.Cluster(cluster).RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range maps.Items {
+			found[cluster+" ConfigMap "+of.Name] = string(of.UID)
+		}
+		deployments, err := client.AppsV1().Deployments(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range deployments.Items {
+			found[cluster+" Deployment "+of.Name] = fmt.Sprint(of.UID, " generation ", of.Generation)
+		}
+	}
+	if len(found) < 15 { //nolint:mnd // four and kube-root-ca.crt on each
+		t.Errorf("found %v", found)
+	}
+	return found
+}
