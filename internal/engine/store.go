@@ -127,6 +127,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// A write that has begun is finished when ctx ends: without its Secret, Fleet would wait for the
+	// values of a Bundle for ever.
+	ctx = context.WithoutCancel(ctx)
 	uid, err := s.write(ctx, e, before, spec, deployments, digest)
 	if err != nil {
 		return "", err
