@@ -261,6 +261,22 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// Texts of a Terraform configuration can be sensitive, so they are no part of a Bundle.
+func TestValuesOfHCL(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t, "web", "helm: {values: {password: hunter2}}\n", map[string]string{"a.yaml": "a: 1\n"})
+	b.HCL.Texts = bundle.TextsOf(b.Definition)
+	for _, d := range deploymentsFor(t, []*bundle.Bundle{b}, []target.Cluster{testCluster("dev", "dev")}) {
+		translated, err := newEntry(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{"password": "hunter2"}, translated.values); diff != "" || child(translated.options, "helm")["values"] != nil {
+			t.Errorf("options %v, secret values (-want +got):\n%s", translated.options, diff)
+		}
+	}
+}
+
 func TestSecretValues(t *testing.T) {
 	t.Parallel()
 	entries := map[string]entry{
@@ -274,6 +290,38 @@ func TestSecretValues(t *testing.T) {
 	want := map[string][]byte{"a": []byte(`{"x":"old"}`), "b": []byte(`{"x":"new"}`), saltKey: []byte("first")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("contents (-want +got):\n%s", diff)
+	}
+	// What is equal on all clusters stands there once. Clusters that keep their values keep them.
+	entries = map[string]entry{
+		"a": {digest: "v1-a", values: map[string]any{"x": "new", "y": 1.0}}, "b": {digest: "v1-b", values: map[string]any{"x": "new", "y": 2.0}},
+	}
+	first, err := secretValues(entries, nil, func(string) bool { return false }, []byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = map[string][]byte{"values.yaml": []byte(`{"x":"new"}`), "a": []byte(`{"y":1}`), "b": []byte(`{"y":2}`), saltKey: []byte("salt")}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("common values (-want +got):\n%s", diff)
+	}
+	entries["b"] = entry{digest: "v1-c", values: map[string]any{"x": "newest", "y": 2.0}}
+	entries["a"] = entry{digest: "v1-a", values: map[string]any{"x": "not shown by a plan"}}
+	got, err = secretValues(entries, first, func(cluster string) bool { return cluster == "a" }, []byte("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = map[string][]byte{"a": []byte(`{"x":"new","y":1}`), "b": []byte(`{"x":"newest","y":2}`), saltKey: []byte("salt")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values that one cluster keeps (-want +got):\n%s", diff)
+	}
+	// A cluster whose values stand in the Bundle must not get those of others.
+	entries["c"] = entry{digest: "v1-c"}
+	entries["a"] = entries["b"]
+	if got, err = secretValues(entries, nil, func(string) bool { return false }, nil); err != nil || got[rootKey] != nil {
+		t.Errorf("with a cluster without secret values: got %s, %v", got, err)
+	}
+	large := map[string][]byte{"a": make([]byte, maxSecret)}
+	if _, is := errors.AsType[*TooLargeError](checkValuesSize("web", large)); !is {
+		t.Error("a Secret that is too large is no error")
 	}
 	if got, err := secretValues(map[string]entry{"a": {}}, nil, func(string) bool { return false }, []byte("salt")); got != nil || err != nil {
 		t.Errorf("without values: got %v, %v", got, err)

@@ -22,6 +22,7 @@ func TestDetermine(t *testing.T) {
 		text       string
 	}{
 		"none":                             {state: status.Pending, text: "Fleet has not created its BundleDeployment yet"},
+		"none, agent offline":              {with: sighting{agent: agent{offline: true}}, state: status.WaitApplied, text: "the agent has not applied the last change yet; the agent of the cluster was never seen"},
 		"Bundle in error":                  {with: sighting{bundleMessage: "targeting error: x"}, state: status.ErrApplied, text: "targeting error: x"},
 		"of an earlier Bundle, and ready":  {deployment: `{"metadata": {"labels": {"agentless-fleet.github.io/digest": "v1-old"}}, ` + applied + `"ready": true, "nonModified": true}}`, state: status.WaitApplied, text: "Fleet's controller has not processed the last change of the Bundle yet"},
 		"being deleted":                    {deployment: `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "labels": {"agentless-fleet.github.io/digest": "v1-new"}}, ` + applied + `"ready": true, "nonModified": true}}`, state: status.Pending, text: "Fleet has not created its BundleDeployment yet"},

@@ -115,6 +115,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := checkValuesSize(e.bundle, secret); err != nil {
+		return "", err
+	}
 	spec, err := wanted.compose()
 	if err != nil {
 		return "", err
