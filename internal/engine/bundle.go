@@ -44,18 +44,22 @@ const (
 const (
 	maxBundle      = 1_900_000
 	maxAnnotations = 240 << 10
+	// maxSecret is for the values of all clusters. An API server stores 1 MiB.
+	maxSecret = 1_000_000
 )
 
 // TooLargeError reports a Bundle that the management cluster would not store.
 type TooLargeError struct {
 	Bundle string
-	// What is too large, such as "its files, compressed".
-	What        string
-	Size, Limit int
+	// What is too large, such as "the values of all clusters", for what Object.
+	What, Object string
+	Size, Limit  int
 }
 
+const aBundle = "a Bundle of Fleet"
+
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s of bundle %s take %d bytes, and a Bundle of Fleet can have at most %d; split the bundle", e.What, e.Bundle, e.Size, e.Limit)
+	return fmt.Sprintf("bundle %s: %s take %d bytes, and %s can have at most %d; split the bundle, or use two targets with fewer clusters each", e.Bundle, e.What, e.Size, e.Object, e.Limit)
 }
 
 // specification is the part of a Bundle's spec that is not about single clusters
@@ -162,10 +166,10 @@ func checkSize(bundle string, spec map[string]any, deployments string) error {
 		return fmt.Errorf("writing bundle %s as JSON: %w", bundle, err)
 	}
 	if len(text) > maxBundle {
-		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Size: len(text), Limit: maxBundle}
+		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Object: aBundle, Size: len(text), Limit: maxBundle}
 	}
 	if len(deployments) > maxAnnotations {
-		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Size: len(deployments), Limit: maxAnnotations}
+		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Object: aBundle, Size: len(deployments), Limit: maxAnnotations}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func chartTemplate() string {
 }
 
 func configMap(name, value string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: " + value + "}\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: \"" + value + "\"}\n"
 }
 
 // story are a chart, plain manifests and a kustomization. size changes the chart everywhere.

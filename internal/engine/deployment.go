@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -126,14 +125,15 @@ const (
 // (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
 const waitsForDependencies = "dependent bundle(s) are not ready"
 
+const notApplied = "the agent has not applied the last change yet"
+
 // sighting is what is known of one deployment when its state is determined.
 type sighting struct {
 	// deployment is the BundleDeployment, nil if there is none.
 	deployment *bundleDeployment
 	// digest is labelDigest of its Bundle.
 	digest string
-	// seen is when the agent of the cluster was last seen, zero for never.
-	agent agent
+	agent  agent
 	// bundleMessage is why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
 	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
@@ -157,14 +157,19 @@ type agent struct {
 	offline  bool
 }
 
+// text is the end of a message about a cluster, "" unless its agent is offline.
 func (a agent) text() string {
-	switch {
-	case !a.offline:
+	if !a.offline {
 		return ""
-	case a.lastSeen.IsZero():
-		return "; the agent of the cluster was never seen"
 	}
-	return "; the agent of the cluster was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
+	return "; the agent of the cluster " + a.seen()
+}
+
+func (a agent) seen() string {
+	if a.lastSeen.IsZero() {
+		return "was never seen"
+	}
+	return "was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
 }
 
 // determine returns the state of a deployment in Fleet's words and why, "" for Ready. The first
@@ -176,8 +181,14 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
-	if bd == nil || bd.Metadata.DeletionTimestamp != "" {
-		return status.Pending, "Fleet has not created its BundleDeployment yet" + s.agent.text()
+	isGone := bd == nil || bd.Metadata.DeletionTimestamp != ""
+	switch {
+	case s.agent.offline && (isGone || bd.Metadata.Labels[labelDigest] != s.digest):
+		// What Fleet's controller has done so far makes no difference, so that a refresh soon after
+		// an apply finds the same.
+		return status.WaitApplied, notApplied + s.agent.text()
+	case isGone:
+		return status.Pending, "Fleet has not created its BundleDeployment yet"
 	}
 	deployed, failed := message(bd.Status.Conditions, "Deployed", isFalse)
 	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
@@ -193,7 +204,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	case bd.Spec.DeploymentID == "":
 		return status.Pending, "Fleet holds the deployment" + bd.heldBecause()
 	case !isApplied:
-		return status.WaitApplied, "the agent has not applied the last change yet" + s.agent.text()
+		return status.WaitApplied, notApplied + s.agent.text()
 	}
 	if text, is := message(bd.Status.Conditions, "Installed", isFalse); is {
 		return status.ErrApplied, t.shown(text)
@@ -297,12 +308,12 @@ type OfflineError struct {
 }
 
 func (e *OfflineError) Error() string {
-	seen := "was never seen"
-	if !e.LastSeen.IsZero() {
-		seen = "was last seen at " + e.LastSeen.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("the agent of the cluster %s. The Bundle is written, and Fleet deploys it when the agent is back", seen)
+	return "the agent of the cluster " + e.seen() + ". The Bundle is written, and Fleet deploys it when the agent is back. " +
+		"Start the agent, or set on_offline = \"leave\" in the engine block to let the apply succeed"
 }
+
+// seen is when the agent was last seen, in words.
+func (e *OfflineError) seen() string { return agent{lastSeen: e.LastSeen, offline: true}.seen() }
 
 // cutGroup separates the group of an API version from its version.
 func cutGroup(apiVersion string) (group, version string, found bool) {

@@ -206,7 +206,7 @@ func TestAccChangedByHand(t *testing.T) {
 	})
 	t.Run("a BundleDeployment deleted", func(t *testing.T) {
 		cluster := namespaceOf(t, fleet, "c1")
-		for try := range 6 {
+		for try := range 3 {
 			if err := fleetObjects(t, fleet, "bundledeployments", cluster).Delete(t.Context(), d.bundleName("chart"), metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,9 +92,10 @@ func newEntry(d target.Deployment) (entry, error) {
 	return made, nil
 }
 
-// hidesValues reports whether the values of a deployment must not stand in a Bundle.
+// hidesValues reports whether the values of a deployment must not stand in a Bundle. Terraform does
+// not report which values of a configuration are sensitive, so all texts in it count.
 func hidesValues(d target.Deployment) bool {
-	return d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
+	return len(d.Bundle.HCL.Texts) > 0 || d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
 }
 
 // correctsDrift is correctDrift with the default of this provider, which is to correct drift.
@@ -182,9 +184,13 @@ func checkBundle(owner, name string, all []target.Deployment) error {
 		}
 		made.entries[d.Cluster] = translated
 	}
+	values, err := secretValues(made.entries, nil, func(string) bool { return false }, []byte(rand.Text()))
+	if err != nil {
+		return err
+	}
 	spec, err := made.compose()
 	if err != nil {
 		return err
 	}
-	return checkSize(name, spec, deploymentsText(made.entries))
+	return errors.Join(checkSize(name, spec, deploymentsText(made.entries)), checkValuesSize(name, values))
 }

@@ -115,6 +115,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := checkValuesSize(e.bundle, secret); err != nil {
+		return "", err
+	}
 	spec, err := wanted.compose()
 	if err != nil {
 		return "", err
@@ -127,6 +130,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// A write that has begun is finished when ctx ends: without its Secret, Fleet would wait for the
+	// values of a Bundle for ever.
+	ctx = context.WithoutCancel(ctx)
 	uid, err := s.write(ctx, e, before, spec, deployments, digest)
 	if err != nil {
 		return "", err
