@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,17 +26,18 @@ func directProvider(fleet *testenv.Fleet) string {
 func movedConfig(namespace, rule string) string {
 	const deployment = `---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n  template:\n` +
 		`    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: example.com/web}]}\n`
-	return strings.Replace(engineConfig(namespace, "1", rule), `size: {{ .Values.size | quote }}}\n"`, `size: {{ .Values.size | quote }}}\n`+deployment+`"`, 1)
+	return strings.Replace(engineConfig(namespace, "1", rule), `once: {{ .Values.once }}}\n"`, `once: {{ .Values.once }}}\n`+deployment+`"`, 1)
 }
 
 // A target that was delivered directly moves to an engine by another provider block: the plan names
-// what moves, and no object is made anew.
+// what moves, and no object is made anew. It is not parallel: another test stops an agent of the Fleet.
+//
+//nolint:paralleltest // See above.
 func TestAccMoveToEngine(t *testing.T) {
-	t.Parallel()
 	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
 	const namespace = "acc-engine-moved"
 	direct, delivered := directProvider(fleet), engineProvider(fleet, "")
-	config := movedConfig(namespace, "{ cluster_selector = {} }")
+	config := movedConfig(namespace, everyCluster)
 	w.configure(t, direct, config)
 	w.run(t, "apply", "-auto-approve", "-input=false")
 	before := identities(t, fleet, namespace)
@@ -59,11 +61,11 @@ func TestAccMoveToEngine(t *testing.T) {
 	w.fail(t, []string{"plan", "-input=false"}, "deployments were delivered by an engine")
 	w.configure(t, delivered, config)
 	w.run(t, "destroy", "-auto-approve", "-input=false")
-	wantMaps(t, fleet, namespace, map[string][]string{"c1": nil, "c2": nil, "c3": nil})
+	engineStory{fleet: fleet, w: w, namespace: namespace}.wantMaps(t)
 }
 
-// identities are the UIDs of ConfigMaps and Deployments in a namespace, and the generations of
-// Deployments: with another generation pods can have been restarted.
+// identities are the UIDs of ConfigMaps and Deployments in a namespace, and the templates of pods:
+// with another template pods are restarted.
 func identities(t *testing.T, fleet *testenv.Fleet, namespace string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -84,7 +86,11 @@ func identities(t *testing.T, fleet *testenv.Fleet, namespace string) map[string
 			t.Fatal(err)
 		}
 		for _, of := range deployments.Items {
-			found[cluster+" Deployment "+of.Name] = fmt.Sprint(of.UID, " generation ", of.Generation)
+			template, err := json.Marshal(of.Spec.Template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[cluster+" Deployment "+of.Name] = string(of.UID) + " " + string(template)
 		}
 	}
 	if len(found) < 15 { //nolint:mnd // four and kube-root-ca.crt on each
