@@ -19,6 +19,7 @@ func factsOf(d target.Deployment, prior map[Key]Record) release.Facts {
 		OtherRecord: record.Digest == "",
 		Drifted:     record.Corrects(d),
 		Unpinned:    d.Unpinned,
+		FromEngine:  record.Known.Engine,
 		Leftovers:   len(record.Left) > 0,
 	}
 }

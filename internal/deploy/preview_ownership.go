@@ -46,6 +46,9 @@ func (o *ownershipPreview) add(to *[]string, format string, args ...any) {
 func (p *Preview) Ownership(ctx context.Context, identity TargetIdentity, take bool, plan *Plan) OwnershipReport {
 	byCluster := map[string][]target.Deployment{}
 	for _, d := range plan.Write {
+		if plan.prior[KeyOf(d)].Known.Engine {
+			continue // Its agent lets go of the release first.
+		}
 		if key := KeyOf(d); len(newObjects(d, plan.prior[key], plan.Renderings[key])) > 0 && p.readsClusterOf(d) {
 			byCluster[d.Cluster] = append(byCluster[d.Cluster], d)
 		}

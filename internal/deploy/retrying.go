@@ -77,7 +77,7 @@ func (p retrying) Write(ctx context.Context, action release.Action, d target.Dep
 			// What was known before does not count for a record that has changed since. For
 			// one that is as it was, what was decided first still holds.
 			if isChanged(observed, now) {
-				if action, err = release.Decide(release.Facts{}, w.Mark, now, w.TakeRelease); err != nil {
+				if action, err = release.Decide(release.Facts{FromEngine: w.Known != nil && w.Known.Engine}, w.Mark, now, w.TakeRelease); err != nil {
 					return release.Written{Content: content}, permanent(err)
 				}
 			}

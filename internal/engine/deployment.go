@@ -295,10 +295,15 @@ func (d *bundleDeployment) counts() status.Counts {
 	}
 }
 
+// isApplied reports whether the agent has applied what the Bundle with a digest wants.
+func (d *bundleDeployment) isApplied(digest string) bool {
+	return d.Metadata.Labels[labelDigest] == digest && d.Metadata.DeletionTimestamp == "" && d.Spec.DeploymentID != "" &&
+		d.Spec.DeploymentID == d.Spec.StagedDeploymentID && d.Spec.DeploymentID == d.Status.AppliedDeploymentID
+}
+
 // isGone reports whether the agent has replaced everything of a deployment by the empty chart.
 func (d *bundleDeployment) isGone(digest string) bool {
-	return d.Metadata.Labels[labelDigest] == digest && d.Metadata.DeletionTimestamp == "" && d.Spec.DeploymentID != "" && d.Spec.DeploymentID == d.Spec.StagedDeploymentID &&
-		d.Spec.DeploymentID == d.Status.AppliedDeploymentID && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
+	return d.isApplied(digest) && len(d.Status.Resources) == 0 && d.counts() == status.Counts{}
 }
 
 // OfflineError reports a cluster whose agent was not seen for so long that it is not waited for.

@@ -163,6 +163,12 @@ func (r *run) isClaimed(key deploy.Key) bool {
 // awaitEmpty waits until the agents have removed everything, and returns why those that have not
 // did not.
 func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
+	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isGone(digest) }, errStillThere)
+}
+
+// awaitEach waits until the deployments of a Bundle are done, and returns why those that are not are
+// not: pending if nothing else is known. One that Fleet does not have is done.
+func (r *run) awaitEach(ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error) map[string]error {
 	var (
 		mu      sync.Mutex
 		waiting sync.WaitGroup
@@ -176,10 +182,10 @@ func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []st
 		}
 	}
 	for _, cluster := range clusters {
-		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "removing", func() {
+		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "waiting for an agent", func() {
 			var starving starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
-				if bd == nil || bd.isGone(digest) {
+				if bd == nil || isDone(bd) {
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
@@ -187,9 +193,9 @@ func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []st
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
-					return &StateError{State: state, Text: firstText(text, errStillThere.Error())}
+					return &StateError{State: state, Text: firstText(text, pending.Error())}
 				}
-				return errStillThere
+				return pending
 			}))
 		}))
 	}

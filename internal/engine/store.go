@@ -260,7 +260,7 @@ func (s *store) prepareValues(ctx context.Context, name string, wanted *content,
 		}
 	}
 	kept := func(cluster string) bool {
-		return before != nil && before.content.entries[cluster].digest == wanted.entries[cluster].digest
+		return before != nil && before.content.entries[cluster].version() == wanted.entries[cluster].version()
 	}
 	data, err := secretValues(wanted.entries, had, kept, []byte(rand.Text()))
 	if err != nil {

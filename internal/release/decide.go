@@ -87,6 +87,8 @@ type Facts struct {
 	Unpinned bool
 	// Leftovers reports further releases of the deployment, which a write removes.
 	Leftovers bool
+	// FromEngine reports that a Fleet delivered the release. It has let go of it when it is written.
+	FromEngine bool
 	// Forced reports that every release has to be looked at although nothing of it changes:
 	// its marks are to change, or its objects are to be shown.
 	Forced bool
@@ -104,15 +106,16 @@ func (f Facts) NeedsWrite() bool {
 func (f Facts) rewrites() bool { return f.Drifted || f.Known && f.OtherRecord }
 
 // Decide says what makes observed what the mark wants. observed is nil when the
-// cluster was seen to have no such release. A release of anybody but this target, or
-// one with its adoption key, is touched only with takeOwnership; else the error is a
-// *ForeignError.
+// cluster was seen to have no such release. A release of anybody but this target, its
+// adoption key or the agent that delivered for it is touched only with takeOwnership; else
+// the error is a *ForeignError.
 func Decide(facts Facts, wanted Mark, observed *Observed, takeOwnership bool) (Action, error) {
 	if !Exists(observed) {
 		return Install, nil
 	}
 	ownership := wanted.Ownership(*observed)
-	if !ownership.mayAdopt() && !takeOwnership {
+	isAgents := facts.FromEngine && !ownership.IsByTarget()
+	if !ownership.mayAdopt() && !takeOwnership && !isAgents {
 		return Keep, foreign(*observed, ownership)
 	}
 	switch observed.Status {

@@ -34,7 +34,9 @@ func MergeUIDs(known, found map[string]string) (merged map[string]string, replac
 func ExpectedUIDs(records map[deploy.Key]deploy.Record, found, configured map[string]string) map[string]string {
 	expected := map[string]string{}
 	for key, record := range records {
-		expected[key.Cluster] = cmp.Or(expected[key.Cluster], record.Known.UID)
+		if !record.Known.Engine { // A Fleet identifies clusters by its own objects.
+			expected[key.Cluster] = cmp.Or(expected[key.Cluster], record.Known.UID)
+		}
 	}
 	for cluster, uid := range found {
 		expected[cluster] = cmp.Or(uid, expected[cluster])
