@@ -84,9 +84,9 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		record, finding := e.observed(prior, s, drift)
 		switch {
 		case !of.isUnchanged() || !delivered:
-			record.State, record.Message = status.OutOfSync, "somebody else has changed the Bundle "+of.Name
+			record.State, record.Message = status.OutOfSync, "another client has changed the Bundle "+of.Name
 		case digest == goneDigest:
-			record.State, record.Message = status.WaitApplied, "its removal was begun"
+			record.State, record.Message = status.WaitApplied, "its removal is not finished"
 		default:
 			record.Digest = digest
 		}
