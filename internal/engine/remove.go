@@ -177,13 +177,13 @@ func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []st
 	}
 	for _, cluster := range clusters {
 		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "removing", func() {
-			var starving starving
+			var waiting starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
 				if bd == nil || bd.isGone(digest) {
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
-				if err := starving.mend(ctx, r, s); err != nil {
+				if err := waiting.mend(ctx, r, s); err != nil {
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
