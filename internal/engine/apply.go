@@ -101,12 +101,9 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 func (r *run) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
 	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
 	var found []metadata
-	type partial struct {
-		Metadata metadata `json:"metadata"`
-	}
-	_, err := list(ctx, c, bundlesPath(r.engine.settings.Namespace), labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, onlyMetadata, func(of partial) {
-		if instance := of.Metadata.Labels[labelInstance]; instance != "" && !instances[instance] {
-			found = append(found, of.Metadata)
+	err := c.bundles(ctx, r.engine.settings.Namespace, labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, func(of metadata) {
+		if instance := of.Labels[labelInstance]; instance != "" && !instances[instance] {
+			found = append(found, of)
 		}
 	})
 	if err != nil {
@@ -265,7 +262,8 @@ func (e *MissingClusterError) Error() string {
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
 	return w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
-		change: func(before *stored) (content, error) { return w.contentOf(prepared, before) },
+		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
+		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
 	})
 }
 

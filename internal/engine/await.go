@@ -242,7 +242,7 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 	record.Objects = objectsOf(p, s.deployment)
 	var text string
 	record.State, text = s.determine(w.run.engine.texts)
-	record.Message = status.Message(diff.PrintableLine(text))
+	record.Message = status.Message(diff.PrintableLine(d.Mask(text)))
 	record.Counts = countsOf(record, s.deployment)
 	return record
 }

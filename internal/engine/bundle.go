@@ -37,6 +37,9 @@ const (
 	// annotationGeneration is the generation of the Bundle that this provider wrote. Another
 	// one was written by somebody else.
 	annotationGeneration = labelPrefix + "generation"
+	// annotationSecrets is set once a Bundle has had values that no state stores. Nothing masks them
+	// in messages of its agents but the apply that writes it.
+	annotationSecrets = labelPrefix + "secrets"
 )
 
 // Limits of one Bundle. An API server reads requests of 3 MiB, etcd's client sends 2 MiB, and
@@ -197,13 +200,17 @@ func deploymentsText(entries map[string]entry) string {
 	return string(text)
 }
 
+// deploymentDigest is the form of a digest of a deployment.
+var deploymentDigest = regexp.MustCompile(`^v[0-9]{1,3}-[0-9a-f]{32}$`)
+
 // deploymentsOf reads annotationDeployments. Somebody else can have written it, so what cannot be
-// read is empty: nothing is deployed as it is wanted then.
+// read is empty or left out: nothing is deployed as it is wanted then.
 func deploymentsOf(annotations map[string]string) map[string]string {
 	digests := map[string]string{}
 	if json.Unmarshal([]byte(annotations[annotationDeployments]), &digests) != nil {
 		return nil
 	}
+	maps.DeleteFunc(digests, func(_, digest string) bool { return digest != goneDigest && !deploymentDigest.MatchString(digest) })
 	return digests
 }
 

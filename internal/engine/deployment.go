@@ -106,20 +106,15 @@ func (t texts) shown(text string) string {
 	return diff.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
 }
 
-// message is that of a condition with a status, "" if the object has none.
-func message(conditions []condition, kind, status string) (text string, found bool) {
+// failureOf is the message of a condition that is False. found is false if the object has none.
+func failureOf(conditions []condition, kind string) (text string, found bool) {
 	for _, c := range conditions {
-		if c.Type == kind && c.Status == status {
+		if c.Type == kind && c.Status == "False" {
 			return c.Message, true
 		}
 	}
 	return "", false
 }
-
-const (
-	isTrue  = "True"
-	isFalse = "False"
-)
 
 // waitsForDependencies is in the message of a deployment that waits for others
 // (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
@@ -190,7 +185,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	case isGone:
 		return status.Pending, "Fleet has not created its BundleDeployment yet"
 	}
-	deployed, failed := message(bd.Status.Conditions, "Deployed", isFalse)
+	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")
 	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
 	switch {
 	case bd.Metadata.Labels[labelDigest] != s.digest:
@@ -206,7 +201,7 @@ func (s sighting) determine(t texts) (status.State, string) {
 	case !isApplied:
 		return status.WaitApplied, notApplied + s.agent.text()
 	}
-	if text, is := message(bd.Status.Conditions, "Installed", isFalse); is {
+	if text, is := failureOf(bd.Status.Conditions, "Installed"); is {
 		return status.ErrApplied, t.shown(text)
 	}
 	return s.determineApplied(t)
@@ -215,13 +210,13 @@ func (s sighting) determine(t texts) (status.State, string) {
 // determineApplied is the state of a deployment that its agent has applied.
 func (s sighting) determineApplied(t texts) (status.State, string) {
 	bd := s.deployment
-	if text, is := message(bd.Status.Conditions, "Monitored", isFalse); is && !bd.Status.Ready {
+	if text, is := failureOf(bd.Status.Conditions, "Monitored"); is && !bd.Status.Ready {
 		return status.ErrApplied, t.shown(text)
 	}
 	finding := bd.finding(t)
 	switch {
 	case !bd.Status.Ready && len(finding.NotReady) == 0:
-		text, _ := message(bd.Status.Conditions, "Ready", isFalse)
+		text, _ := failureOf(bd.Status.Conditions, "Ready")
 		return status.NotReady, firstText(t.shown(text), "not ready")
 	case !bd.Status.Ready:
 		_, text := status.Judge(release.Finding{NotReady: finding.NotReady})
@@ -252,17 +247,45 @@ func (d *bundleDeployment) heldBecause() string {
 	return ": the limits of the rollout are reached"
 }
 
-// maxObjects bounds how many objects of one status are read. Fleet lists ten of each kind.
-const maxObjects = 20
+const (
+	// maxObjects bounds how many objects of one status are read that are not as they should be.
+	// Fleet lists ten of each kind.
+	maxObjects = 20
+	// maxResources bounds how many objects of one deployment are read.
+	maxResources = 10_000
+	// maxConditions bounds how many conditions are read. Fleet has five.
+	maxConditions = 20
+)
+
+// trim leaves out what is not read of a status, before it is kept: agents write it, and whoever
+// acts for a cluster can be its agent.
+func (d *bundleDeployment) trim() {
+	of := &d.Status
+	of.Conditions = slices.Clone(of.Conditions[:min(len(of.Conditions), maxConditions)])
+	for i := range of.Conditions {
+		of.Conditions[i].Message = short(of.Conditions[i].Message)
+	}
+	of.Resources = slices.Clone(of.Resources[:min(len(of.Resources), maxResources)])
+	of.NonReadyStatus = slices.Clone(of.NonReadyStatus[:min(len(of.NonReadyStatus), maxObjects)])
+	for i := range of.NonReadyStatus {
+		summary := &of.NonReadyStatus[i].Summary
+		summary.State, summary.Message = short(summary.State), []string{short(strings.Join(summary.Message, "; "))}
+	}
+	of.ModifiedStatus = slices.Clone(of.ModifiedStatus[:min(len(of.ModifiedStatus), maxObjects)])
+}
+
+// short is the beginning and the end of a text that is masked and shown later. It leaves enough for
+// a secret not to be cut where it is shown.
+func short(text string) string { return strings.Clone(diff.WithoutMiddle(text, 4*maxText)) }
 
 // finding is what the agent reports of objects.
 func (d *bundleDeployment) finding(t texts) release.Finding {
 	found := release.Finding{Ready: max(0, d.Status.ResourceCounts.Ready)}
-	for _, of := range d.Status.NonReadyStatus[:min(len(d.Status.NonReadyStatus), maxObjects)] {
+	for _, of := range d.Status.NonReadyStatus {
 		reason := firstText(strings.Join(of.Summary.Message, "; "), of.Summary.State, "not ready")
 		found.NotReady = append(found.NotReady, release.Unready{Object: of.key(t), Reason: t.shown(reason)})
 	}
-	for _, of := range d.Status.ModifiedStatus[:min(len(d.Status.ModifiedStatus), maxObjects)] {
+	for _, of := range d.Status.ModifiedStatus {
 		switch {
 		case of.Missing && of.Exist:
 			found.NotOwned = append(found.NotOwned, release.OwnedObject{Object: of.key(t), Owner: "another owner"})

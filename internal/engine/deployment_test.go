@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
@@ -71,11 +73,16 @@ func TestAttackHugeStatus(t *testing.T) {
 	bd := &bundleDeployment{}
 	bd.Metadata.Labels = map[string]string{labelDigest: "v1-new"}
 	bd.Spec.DeploymentID, bd.Spec.StagedDeploymentID, bd.Status.AppliedDeploymentID = "1", "1", "0"
-	bd.Status.Conditions = []condition{{Type: "Deployed", Status: isFalse, Message: strings.Repeat("long ", 1_000_000)}}
+	bd.Status.Conditions = []condition{{Type: "Deployed", Status: "False", Message: strings.Repeat("long ", 1_000_000)}}
 	bd.Status.NonReadyStatus = make([]notReadyObject, 100_000)
 	bd.Status.ModifiedStatus = make([]modifiedObject, 100_000)
 	bd.Status.ModifiedStatus[0].Patch = strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000)
+	bd.Status.Resources = make([]object, 100_000)
 	bd.Status.ResourceCounts.Ready = -5
+	bd.trim()
+	if kept := len(bd.Status.Conditions[0].Message) + len(bd.Status.Resources); kept > 5*maxText+maxResources {
+		t.Errorf("%d bytes and objects are kept", kept)
+	}
 	_, text := sighting{deployment: bd, digest: "v1-new"}.determine(texts{&diff.Masker{}})
 	if len(text) > maxText+100 {
 		t.Errorf("the message has %d bytes", len(text))
@@ -97,5 +104,37 @@ func TestDifferences(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"data.password", "spec.replicas", "spec.template.a"}, got); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+// A refresh does not know write-only values, so it cannot mask them in a message of an agent.
+func TestRefreshHidesSecrets(t *testing.T) {
+	t.Parallel()
+	key := deploy.Key{Cluster: "c1", Bundle: "web"}
+	bd := &bundleDeployment{}
+	bd.Metadata = metadata{Name: "web-1", Namespace: "cluster-c1", Labels: map[string]string{labelDigest: "v1-new"}}
+	bd.Spec.DeploymentID, bd.Spec.StagedDeploymentID = "2", "2"
+	bd.Status.Conditions = []condition{{Type: "Deployed", Status: "False", Message: "hunter2 is no number"}}
+	marks := release.NewMark("owner", "prod", "i", "web", "")
+	messageOf := func(prior deploy.Record, annotations map[string]string) string {
+		annotations[annotationDeployments], annotations[annotationGeneration] = `{"c1":"v1-0123456789abcdef0123456789abcdef"}`, "0"
+		seen := view{
+			bundles:     map[string]metadata{"web-1": {Name: "web-1", Labels: labelsOf(nil, marks, "v1-new"), Annotations: annotations}},
+			deployments: map[deploymentID]*bundleDeployment{{"web-1", "c1"}: bd},
+		}
+		prior.Known.Instance = "i"
+		found := deploy.Observation{Records: map[deploy.Key]deploy.Record{}, UIDs: map[string]string{}, Findings: map[deploy.Key]release.Finding{}, Lost: map[deploy.Key]release.Known{}}
+		(&Engine{texts: texts{&diff.Masker{}}}).observe(t.Context(), nil, seen, deploy.DriftLive, map[deploy.Key]deploy.Record{key: prior}, &found)
+		return found.Records[key].Message
+	}
+	secret := func() map[string]string { return map[string]string{annotationSecrets: "true"} }
+	if got := messageOf(deploy.Record{}, map[string]string{}); got != "hunter2 is no number" {
+		t.Errorf("without secrets: got %q", got)
+	}
+	if got := messageOf(deploy.Record{State: status.Ready}, secret()); !strings.Contains(got, "cluster-c1/web-1 has the message") || strings.Contains(got, "hunter2") {
+		t.Errorf("with secrets: got %q", got)
+	}
+	if got := messageOf(deploy.Record{State: status.ErrApplied, Message: "(sensitive value) is no number"}, secret()); got != "(sensitive value) is no number" {
+		t.Errorf("after an apply that failed: got %q", got)
 	}
 }

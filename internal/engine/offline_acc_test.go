@@ -27,7 +27,7 @@ func TestAccOffline(t *testing.T) {
 	wanted := func(value string) []*bundle.Bundle {
 		return []*bundle.Bundle{newBundle(t, "plain", "defaultNamespace: "+namespace+"\n", map[string]string{"a.yaml": configMap("plain", value)})}
 	}
-	d := newDelivery(strict, "owner", "offline", "instance-offline")
+	d := newDelivery(strict, "offline", "instance-offline")
 	noFailures(t, d.apply(t, deploymentsFor(t, wanted("1"), clusters)).Failures)
 
 	if err := fleet.StopAgent(t.Context(), "c3"); err != nil {
@@ -133,7 +133,7 @@ func TestAccOffline(t *testing.T) {
 		}
 	})
 	noFailures(t, d.apply(t, nil).Failures)
-	noBundles(t, fleet, d)
+	noBundles(t, d)
 }
 
 // untilDigest waits until an apply has changed the Bundle of a bundle.

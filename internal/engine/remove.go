@@ -183,13 +183,13 @@ func (r *run) awaitEach(ctx context.Context, name, digest string, clusters []str
 	}
 	for _, cluster := range clusters {
 		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "waiting for an agent", func() {
-			var starving starving
+			var starved starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
 				if bd == nil || isDone(bd) {
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
-				if err := starving.mend(ctx, r, s); err != nil {
+				if err := starved.mend(ctx, r, s); err != nil {
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {

@@ -53,9 +53,9 @@ func (t *tracker) follow(ctx context.Context) {
 // watch lists the deployments and watches them until the watch ends.
 func (t *tracker) watch(ctx context.Context) error {
 	listed := map[deploymentID]*bundleDeployment{}
-	version, err := list(ctx, t.client, deploymentsPath, t.selector, "", func(bd bundleDeployment) {
-		if id, ok := t.engine.idOf(&bd, t.clusters); ok {
-			listed[id] = &bd
+	version, err := t.client.deployments(ctx, t.selector, func(bd *bundleDeployment) {
+		if id, ok := t.engine.idOf(bd, t.clusters); ok {
+			listed[id] = bd
 		}
 	})
 	if err != nil {
@@ -77,6 +77,7 @@ func (t *tracker) see(event watchEvent) error {
 	if err := json.Unmarshal(event.Object, &bd); err != nil {
 		return err //nolint:wrapcheck // The caller names what was watched.
 	}
+	bd.trim()
 	id, ok := t.engine.idOf(&bd, t.clusters)
 	if !ok {
 		return nil
