@@ -207,6 +207,28 @@ func (w *work) carryOut(ctx context.Context) {
 		waiting.Go(status.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
 	}
 	waiting.Wait()
+	if slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return w.run.hasSucceeded(deploy.KeyOf(p.deployment)) }) {
+		w.run.awaitOthers(ctx, w.name, digest)
+	}
+}
+
+// awaitOthers waits until Fleet's controller has processed the deployments of a Bundle that did not
+// change, so that a refresh right after an apply finds them as they were. That it did not in time is
+// no failure of them.
+func (r *run) awaitOthers(ctx context.Context, bundle, digest string) {
+	ctx, cancel := context.WithTimeout(ctx, forgetTime)
+	defer cancel()
+	for {
+		behind, changed := r.tracker.lag(bundle, digest)
+		if behind == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (w *work) failAll(of []preparedDeployment, err error) {
@@ -354,6 +376,12 @@ func (r *run) succeed(key deploy.Key, record deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records[key] = record
+}
+
+func (r *run) hasSucceeded(key deploy.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[key] == nil
 }
 
 func (r *run) start(key deploy.Key) {

@@ -101,11 +101,15 @@ func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key
 	if len(dropped) == 0 {
 		return
 	}
-	if err := r.drop(ctx, bundle, name, dropped); err != nil {
+	digest, err = r.drop(ctx, bundle, name, dropped)
+	if err != nil {
 		fail(dropped, err)
 		return
 	}
 	r.awaitDropped(ctx, name, dropped)
+	if digest != "" {
+		r.awaitOthers(ctx, name, digest)
+	}
 }
 
 // empty gives clusters the empty chart. emptied are those that this can be waited for.
@@ -221,9 +225,9 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 	}
 }
 
-// drop takes clusters out of a Bundle. The last ones delete it.
-func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) error {
-	digest, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+// drop takes clusters out of a Bundle, and returns its digest then. The last ones delete it, which is "".
+func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (digest string, err error) {
+	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
 		}
@@ -235,9 +239,9 @@ func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) 
 		return wanted, nil
 	}})
 	if err != nil || digest != "" {
-		return err
+		return digest, err
 	}
-	return r.store.awaitDeleted(ctx, name)
+	return "", r.store.awaitDeleted(ctx, name)
 }
 
 // forgetTime is how long Fleet's controller may take to delete a BundleDeployment.
