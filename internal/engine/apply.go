@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,8 +22,7 @@ import (
 // ends, nothing more is written. Fleet goes on with what is.
 func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
 	r := &run{
-		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)),
-		records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{}, started: map[deploy.Key]bool{},
+		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)), results: newResults(request),
 	}
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -45,7 +42,7 @@ func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outco
 	var watching sync.WaitGroup
 	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
 	r.writeAll(ctx)
-	r.removeAll(ctx)
+	removal{r}.all(ctx)
 	stop()
 	watching.Wait()
 	return r.outcome(ctx)
@@ -60,12 +57,7 @@ type run struct {
 	tracker *tracker
 	slots   *semaphore.Weighted
 
-	mu       sync.Mutex
-	records  map[deploy.Key]deploy.Record
-	failures []deploy.Failure
-	failed   map[deploy.Key]error
-	started  map[deploy.Key]bool
-	notices  []deploy.Notice
+	*results
 }
 
 // prepare reads what there is. existing are deployments that keep a create from being begun.
@@ -351,90 +343,3 @@ func nonNil(of map[string]string) map[string]string {
 	}
 	return of
 }
-
-// untouched notes a failure before anything was written.
-func (r *run) untouched(key deploy.Key, doing string, err error) {
-	if prior, ok := r.request.Prior[key]; ok {
-		r.fail(key, doing, err, &prior)
-		return
-	}
-	r.fail(key, doing, err, nil)
-}
-
-// fail notes a failure and what is there, nil for nothing.
-func (r *run) fail(key deploy.Key, doing string, err error, left *deploy.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
-	r.failed[key] = err
-	if left != nil {
-		r.records[key] = *left
-	}
-}
-
-func (r *run) succeed(key deploy.Key, record deploy.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records[key] = record
-}
-
-func (r *run) hasSucceeded(key deploy.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed[key] == nil
-}
-
-func (r *run) start(key deploy.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.started[key] = true
-}
-
-func (r *run) notice(notice deploy.Notice) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notices = append(r.notices, notice)
-}
-
-func (r *run) outcome(ctx context.Context) deploy.Outcome {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	outcome := deploy.Outcome{Records: r.records, Failures: r.failures, Notices: r.notices}
-	if ctx.Err() != nil {
-		outcome.Interruption = r.interruption()
-	}
-	slices.SortFunc(outcome.Failures, func(a, b deploy.Failure) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	return outcome
-}
-
-// interruption sorts the deployments of an apply that was interrupted. The caller has the lock.
-func (r *run) interruption() *deploy.Interruption {
-	found := &deploy.Interruption{}
-	add := func(key deploy.Key, done *[]deploy.Key) {
-		switch {
-		case r.failed[key] == nil:
-			*done = append(*done, key)
-		case r.started[key]:
-			found.Unfinished = append(found.Unfinished, key)
-		default:
-			found.NotStarted = append(found.NotStarted, key)
-		}
-	}
-	for _, d := range r.request.Write {
-		add(deploy.KeyOf(d), &found.Finished)
-	}
-	for _, key := range r.request.Remove {
-		add(key, &found.Removed)
-	}
-	for _, keys := range [][]deploy.Key{found.Finished, found.Removed, found.Unfinished, found.NotStarted} {
-		slices.SortFunc(keys, deploy.Key.Compare)
-	}
-	return found
-}
-
-var errStillThere = errors.New("the agent has not removed everything yet")

@@ -30,8 +30,8 @@ type management struct {
 }
 
 // leavesOffline reports whether an apply can succeed before all deployments are ready.
-func (f *providerData) leavesOffline() bool {
-	return f.management != nil && f.management.onOffline == engine.LeaveOffline
+func (m *management) leavesOffline() bool {
+	return m != nil && m.onOffline == engine.LeaveOffline
 }
 
 type engineModel struct {

@@ -174,14 +174,18 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !f.checkDelivery(&model, &resp.Diagnostics) {
+	if f.hasEngine() && f.fleetEngine == nil {
+		addMessages(&resp.Diagnostics, report.StillUnknown(name, "the provider's engine"))
+		return
+	}
+	if !model.checkDelivery(f.hasEngine(), &resp.Diagnostics) {
 		return
 	}
 	removal := deploy.Change{Remove: marker.Removals(records)}
 	addMessages(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
 	if !f.clustersUnknown {
 		var unreachable []string
-		removal, unreachable = removal.WithoutUnreachable(f.reach())
+		removal, unreachable = removal.WithoutUnreachable(reachOf(f))
 		addMessages(&resp.Diagnostics, report.MissingClusters(name, unreachable, f.onMissing))
 	}
 	if resp.Diagnostics.HasError() {

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -21,5 +23,6 @@ func DeliveredOtherwise(records map[deploy.Key]deploy.Record, byEngine bool) []d
 			keys = append(keys, key)
 		}
 	}
+	slices.SortFunc(keys, deploy.Key.Compare)
 	return keys
 }
