@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,12 +21,7 @@ import (
 // say. A failure concerns one deployment, or those of one bundle; the others are finished. When ctx
 // ends, nothing more is written. Fleet goes on with what is.
 func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
-	r := &run{
-		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)),
-		records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{}, started: map[deploy.Key]bool{},
-	}
-	following, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	r := e.newRun(request)
 	existing, err := r.prepare(ctx)
 	switch {
 	case err != nil:
@@ -42,12 +35,10 @@ func (e *Engine) Apply(ctx context.Context, request deploy.Request) deploy.Outco
 	case len(existing) > 0:
 		return deploy.Outcome{Existing: existing}
 	}
-	var watching sync.WaitGroup
-	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
+	stop := r.follow(ctx)
+	defer stop()
 	r.writeAll(ctx)
-	r.removeAll(ctx)
-	stop()
-	watching.Wait()
+	removal{r}.all(ctx)
 	return r.outcome(ctx)
 }
 
@@ -60,12 +51,24 @@ type run struct {
 	tracker *tracker
 	slots   *semaphore.Weighted
 
-	mu       sync.Mutex
-	records  map[deploy.Key]deploy.Record
-	failures []deploy.Failure
-	failed   map[deploy.Key]error
-	started  map[deploy.Key]bool
-	notices  []deploy.Notice
+	*results
+}
+
+func (e *Engine) newRun(request deploy.Request) *run {
+	return &run{
+		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)), results: newResults(request),
+	}
+}
+
+// follow watches the BundleDeployments until stop is called, which returns when nothing watches any more.
+func (r *run) follow(ctx context.Context) (stop func()) {
+	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
+	return func() {
+		cancel()
+		watching.Wait()
+	}
 }
 
 // prepare reads what there is. existing are deployments that keep a create from being begun.
@@ -207,6 +210,28 @@ func (w *work) carryOut(ctx context.Context) {
 		waiting.Go(status.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
 	}
 	waiting.Wait()
+	if slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return w.run.hasSucceeded(deploy.KeyOf(p.deployment)) }) {
+		w.run.awaitOthers(ctx, w.name, digest)
+	}
+}
+
+// awaitOthers waits until Fleet's controller has processed the deployments of a Bundle that did not
+// change, so that a refresh right after an apply finds them as they were. That it did not in time is
+// no failure of them.
+func (r *run) awaitOthers(ctx context.Context, bundle, digest string) {
+	ctx, cancel := context.WithTimeout(ctx, forgetTime)
+	defer cancel()
+	for {
+		behind, changed := r.tracker.lag(bundle, digest)
+		if behind == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (w *work) failAll(of []preparedDeployment, err error) {
@@ -329,84 +354,3 @@ func nonNil(of map[string]string) map[string]string {
 	}
 	return of
 }
-
-// untouched notes a failure before anything was written.
-func (r *run) untouched(key deploy.Key, doing string, err error) {
-	if prior, ok := r.request.Prior[key]; ok {
-		r.fail(key, doing, err, &prior)
-		return
-	}
-	r.fail(key, doing, err, nil)
-}
-
-// fail notes a failure and what is there, nil for nothing.
-func (r *run) fail(key deploy.Key, doing string, err error, left *deploy.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failures = append(r.failures, deploy.Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: doing, Err: err})
-	r.failed[key] = err
-	if left != nil {
-		r.records[key] = *left
-	}
-}
-
-func (r *run) succeed(key deploy.Key, record deploy.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records[key] = record
-}
-
-func (r *run) start(key deploy.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.started[key] = true
-}
-
-func (r *run) notice(notice deploy.Notice) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notices = append(r.notices, notice)
-}
-
-func (r *run) outcome(ctx context.Context) deploy.Outcome {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	outcome := deploy.Outcome{Records: r.records, Failures: r.failures, Notices: r.notices}
-	if ctx.Err() != nil {
-		outcome.Interruption = r.interruption()
-	}
-	slices.SortFunc(outcome.Failures, func(a, b deploy.Failure) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	slices.SortFunc(outcome.Notices, func(a, b deploy.Notice) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
-	})
-	return outcome
-}
-
-// interruption sorts the deployments of an apply that was interrupted. The caller has the lock.
-func (r *run) interruption() *deploy.Interruption {
-	found := &deploy.Interruption{}
-	add := func(key deploy.Key, done *[]deploy.Key) {
-		switch {
-		case r.failed[key] == nil:
-			*done = append(*done, key)
-		case r.started[key]:
-			found.Unfinished = append(found.Unfinished, key)
-		default:
-			found.NotStarted = append(found.NotStarted, key)
-		}
-	}
-	for _, d := range r.request.Write {
-		add(deploy.KeyOf(d), &found.Finished)
-	}
-	for _, key := range r.request.Remove {
-		add(key, &found.Removed)
-	}
-	for _, keys := range [][]deploy.Key{found.Finished, found.Removed, found.Unfinished, found.NotStarted} {
-		slices.SortFunc(keys, deploy.Key.Compare)
-	}
-	return found
-}
-
-var errStillThere = errors.New("the agent has not removed everything yet")

@@ -139,7 +139,7 @@ func (i *Inventory) addGroup(object groupObject) {
 	group := target.Group{Name: object.Metadata.Name, Labels: object.Metadata.Labels, Selector: nothing()}
 	switch _, err := object.Spec.Selector.Compile(); {
 	case err != nil:
-		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: err})
+		i.Invalid = append(i.Invalid, InvalidGroup{Name: group.Name, Err: diff.WithText(err, diff.PrintableLine(diff.WithoutMiddle(err.Error(), maxText)))})
 	case object.Spec.Selector != nil:
 		group.Selector = *object.Spec.Selector
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -52,66 +50,62 @@ func (e *OfflineHandBackError) Error() string {
 // nothing watches them any more. It returns why those that are still Fleet's could not be handed
 // back. A deployment that Fleet does not have is handed back.
 func (e *Engine) HandBack(ctx context.Context, request deploy.Request, keys []deploy.Key) map[deploy.Key]error {
-	r := &run{
-		engine: e, request: request, slots: semaphore.NewWeighted(int64(e.settings.Parallelism)),
-		records: map[deploy.Key]deploy.Record{}, failed: map[deploy.Key]error{}, started: map[deploy.Key]bool{},
+	h := handBack{removal: removal{e.newRun(request)}, left: map[deploy.Key]error{}}
+	if _, err := h.prepare(ctx); err != nil {
+		h.fail(keys, err)
+		return h.left
 	}
-	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stop := h.follow(ctx)
 	defer stop()
-	if _, err := r.prepare(ctx); err != nil {
-		for _, key := range keys {
-			r.untouched(key, "handing back", err)
-		}
-		return r.failed
-	}
-	var watching, handing sync.WaitGroup
-	watching.Go(status.RecoveringTo(func(error) {}, "watching BundleDeployments", func() { r.tracker.follow(following) }))
 	bundles := map[string][]deploy.Key{}
 	for _, key := range keys {
 		bundles[key.Bundle] = append(bundles[key.Bundle], key)
 	}
+	var handing sync.WaitGroup
 	for bundle, of := range bundles {
-		failed := func(err error) { r.failHandBack(of, err) }
-		handing.Go(status.RecoveringTo(failed, "handing back", func() { r.handBack(ctx, bundle, of) }))
+		failed := func(err error) { h.fail(of, err) }
+		handing.Go(status.RecoveringTo(failed, "handing back", func() { h.bundle(ctx, bundle, of) }))
 	}
 	handing.Wait()
-	stop()
-	watching.Wait()
-	return r.failed
+	return h.left
 }
 
-func (r *run) failHandBack(keys []deploy.Key, err error) {
+// handBack hands deployments back.
+type handBack struct {
+	removal
+	left map[deploy.Key]error // Guarded by the lock of the results.
+}
+
+func (h handBack) fail(keys []deploy.Key, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, key := range keys {
-		r.untouched(key, "handing back", err)
+		h.left[key] = err
 	}
 }
 
-// handBack hands the deployments of one bundle back in two steps: first their agents are told to keep
+// bundle hands the deployments of one bundle back in two steps: first their agents are told to keep
 // the objects, then Fleet forgets the deployments.
-func (r *run) handBack(ctx context.Context, bundle string, keys []deploy.Key) {
-	name := r.nameOf(bundle)
-	keys = slices.DeleteFunc(keys, func(key deploy.Key) bool {
-		isOffline := r.isOffline(key)
-		if isOffline {
-			r.failHandBack([]deploy.Key{key}, &OfflineHandBackError{Cluster: key.Cluster, LastSeen: r.view.clusters[key.Cluster].lastSeen})
-		}
-		return isOffline
-	})
-	if err := r.slots.Acquire(ctx, 1); err != nil {
-		r.failHandBack(keys, context.Cause(ctx))
+func (h handBack) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
+	name, online := h.nameOf(bundle), h.online(keys)
+	if len(online) == 0 {
 		return
 	}
-	defer r.slots.Release(1)
-	kept, digest, err := r.keep(ctx, bundle, name, keys)
+	if err := h.slots.Acquire(ctx, 1); err != nil {
+		h.fail(online, context.Cause(ctx))
+		return
+	}
+	kept, digest, err := h.keep(ctx, bundle, name, online)
+	h.slots.Release(1)
 	if err != nil {
-		r.failHandBack(keys, err)
+		h.fail(online, err)
 		return
 	}
-	left := r.awaitEach(ctx, name, digest, kept, func(bd *bundleDeployment) bool { return bd.isApplied(digest) }, errNotKept)
+	left := h.awaitEach(ctx, name, digest, kept, func(bd *bundleDeployment) bool { return bd.isApplied(digest) }, errNotKept)
 	var released []deploy.Key
-	for _, key := range keys {
+	for _, key := range online {
 		if err := left[key.Cluster]; err != nil {
-			r.failHandBack([]deploy.Key{key}, err)
+			h.fail([]deploy.Key{key}, err)
 			continue
 		}
 		released = append(released, key)
@@ -119,17 +113,35 @@ func (r *run) handBack(ctx context.Context, bundle string, keys []deploy.Key) {
 	if len(released) == 0 {
 		return
 	}
-	if err := r.drop(ctx, bundle, name, released); err != nil {
-		r.failHandBack(released, err)
+	if digest, err = h.drop(ctx, bundle, name, released); err != nil {
+		h.fail(released, err)
 		return
 	}
-	r.awaitDropped(ctx, name, released)
+	for _, key := range released {
+		if err := h.awaitForgotten(ctx, name, key.Cluster); err != nil {
+			h.fail([]deploy.Key{key}, err)
+		}
+	}
+	if digest != "" {
+		h.awaitOthers(ctx, name, digest)
+	}
+}
+
+// online are the deployments whose agents can hand them back.
+func (h handBack) online(keys []deploy.Key) []deploy.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool {
+		if !h.isOffline(key) {
+			return false
+		}
+		h.fail([]deploy.Key{key}, &OfflineHandBackError{Cluster: key.Cluster, LastSeen: h.view.clusters[key.Cluster].lastSeen})
+		return true
+	})
 }
 
 // keep makes agents keep the objects of deployments. kept are the clusters whose agents have to
 // apply that.
-func (r *run) keep(ctx context.Context, bundle, name string, keys []deploy.Key) (kept []string, digest string, err error) {
-	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+func (h handBack) keep(ctx context.Context, bundle, name string, keys []deploy.Key) (kept []string, digest string, err error) {
+	digest, err = h.store.apply(ctx, edit{name: name, bundle: bundle, mark: h.markOf(bundle), change: func(before *stored) (content, error) {
 		kept = nil
 		if before == nil {
 			return content{}, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
-// removeAll removes the deployments of all bundles: each bundle after those that depend on it.
-func (r *run) removeAll(ctx context.Context) {
+// removal is the part of an apply that removes deployments. It comes after what is written.
+type removal struct{ *run }
+
+// all removes the deployments of all bundles: each bundle after those that depend on it.
+func (r removal) all(ctx context.Context) {
 	clusters := map[string][]string{}
 	for _, key := range r.request.Remove {
 		clusters[key.Bundle] = append(clusters[key.Bundle], key.Cluster)
@@ -41,20 +45,16 @@ func (r *run) removeAll(ctx context.Context) {
 			for _, dependant := range before[name] {
 				<-ended[dependant]
 			}
-			status.RecoveringTo(failed, "removing", func() { r.removeBundle(ctx, name, r.withoutHeld(keys, before[name])) })()
+			status.RecoveringTo(failed, "removing", func() { r.bundle(ctx, name, r.withoutHeld(keys, before[name])) })()
 		})
 	}
 	removing.Wait()
 }
 
 // withoutHeld are the deployments that nothing depends on any more.
-func (r *run) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Key {
+func (r removal) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Key {
 	return slices.DeleteFunc(slices.Clone(keys), func(key deploy.Key) bool {
-		i := slices.IndexFunc(dependants, func(bundle string) bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.failed[deploy.Key{Cluster: key.Cluster, Bundle: bundle}] != nil
-		})
+		i := slices.IndexFunc(dependants, func(bundle string) bool { return !r.hasSucceeded(deploy.Key{Cluster: key.Cluster, Bundle: bundle}) })
 		if i < 0 {
 			return false
 		}
@@ -63,9 +63,9 @@ func (r *run) withoutHeld(keys []deploy.Key, dependants []string) []deploy.Key {
 	})
 }
 
-// removeBundle removes a bundle from clusters in two steps: first the agents put an empty chart in
+// bundle removes a bundle from clusters in two steps: first the agents put an empty chart in
 // its place, which can be waited for, then Fleet forgets the deployments.
-func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key) {
+func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	name := r.nameOf(bundle)
 	if len(keys) == 0 {
 		return
@@ -101,15 +101,19 @@ func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key
 	if len(dropped) == 0 {
 		return
 	}
-	if err := r.drop(ctx, bundle, name, dropped); err != nil {
+	digest, err = r.drop(ctx, bundle, name, dropped)
+	if err != nil {
 		fail(dropped, err)
 		return
 	}
 	r.awaitDropped(ctx, name, dropped)
+	if digest != "" {
+		r.awaitOthers(ctx, name, digest)
+	}
 }
 
 // empty gives clusters the empty chart. emptied are those that this can be waited for.
-func (r *run) empty(ctx context.Context, bundle, name string, keys []deploy.Key) (emptied []string, digest string, err error) {
+func (r removal) empty(ctx context.Context, bundle, name string, keys []deploy.Key) (emptied []string, digest string, err error) {
 	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		emptied = nil
 		if before == nil {
@@ -160,15 +164,17 @@ func (r *run) isClaimed(key deploy.Key) bool {
 	})
 }
 
+var errStillThere = errors.New("the agent has not removed everything yet")
+
 // awaitEmpty waits until the agents have removed everything, and returns why those that have not
 // did not.
-func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
+func (r removal) awaitEmpty(ctx context.Context, name, digest string, clusters []string) map[string]error {
 	return r.awaitEach(ctx, name, digest, clusters, func(bd *bundleDeployment) bool { return bd.isGone(digest) }, errStillThere)
 }
 
 // awaitEach waits until the deployments of a Bundle are done, and returns why those that are not are
 // not: pending if nothing else is known. One that Fleet does not have is done.
-func (r *run) awaitEach(ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error) map[string]error {
+func (r removal) awaitEach(ctx context.Context, name, digest string, clusters []string, isDone func(*bundleDeployment) bool, pending error) map[string]error {
 	var (
 		mu      sync.Mutex
 		waiting sync.WaitGroup
@@ -189,7 +195,7 @@ func (r *run) awaitEach(ctx context.Context, name, digest string, clusters []str
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
-				if err := starved.mend(ctx, r, s); err != nil {
+				if err := starved.mend(ctx, r.run, s); err != nil {
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
@@ -204,7 +210,7 @@ func (r *run) awaitEach(ctx context.Context, name, digest string, clusters []str
 }
 
 // until waits until check returns nil, and returns its last error after so long.
-func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, check func(*bundleDeployment) error) error {
+func (r removal) until(ctx context.Context, id deploymentID, limit time.Duration, check func(*bundleDeployment) error) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	for {
@@ -227,9 +233,9 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 	}
 }
 
-// drop takes clusters out of a Bundle. The last ones delete it.
-func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) error {
-	digest, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+// drop takes clusters out of a Bundle, and returns its digest then. The last ones delete it, which is "".
+func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (digest string, err error) {
+	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
 		}
@@ -241,9 +247,9 @@ func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) 
 		return wanted, nil
 	}})
 	if err != nil || digest != "" {
-		return err
+		return digest, err
 	}
-	return r.store.awaitDeleted(ctx, name)
+	return "", r.store.awaitDeleted(ctx, name)
 }
 
 // forgetTime is how long Fleet's controller may take to delete a BundleDeployment.
@@ -251,15 +257,9 @@ const forgetTime = time.Minute
 
 // awaitDropped waits until Fleet has forgotten deployments, and reports those that nobody removes
 // from their cluster now.
-func (r *run) awaitDropped(ctx context.Context, name string, keys []deploy.Key) {
+func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Key) {
 	for _, key := range keys {
-		err := r.until(ctx, deploymentID{name, key.Cluster}, forgetTime, func(bd *bundleDeployment) error {
-			if bd == nil {
-				return nil
-			}
-			return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
-		})
-		if err != nil {
+		if err := r.awaitForgotten(ctx, name, key.Cluster); err != nil {
 			prior := r.request.Prior[key]
 			r.fail(key, "removing", err, &prior)
 			continue
@@ -269,4 +269,14 @@ func (r *run) awaitDropped(ctx context.Context, name string, keys []deploy.Key) 
 			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
 		}
 	}
+}
+
+// awaitForgotten waits until Fleet has deleted the BundleDeployment of a deployment.
+func (r removal) awaitForgotten(ctx context.Context, name, cluster string) error {
+	return r.until(ctx, deploymentID{name, cluster}, forgetTime, func(bd *bundleDeployment) error {
+		if bd == nil {
+			return nil
+		}
+		return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
+	})
 }

@@ -100,6 +100,19 @@ func (t *tracker) update(change func()) {
 	t.changed = make(chan struct{})
 }
 
+// lag is how many deployments of a Bundle were computed from an earlier version of it. changed is
+// closed when there is something new of any.
+func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, bd := range t.deployments {
+		if id.bundle == bundle && bd.Metadata.Labels[labelDigest] != digest {
+			behind++
+		}
+	}
+	return behind, t.changed
+}
+
 // deployment is the newest that is known of one. changed is closed when there is something new of
 // any.
 func (t *tracker) deployment(id deploymentID) (bd *bundleDeployment, changed <-chan struct{}, err error) {

@@ -25,7 +25,7 @@ var (
 )
 
 // hasEngine reports whether a Fleet delivers, even if it is not known yet which.
-func (f *providerData) hasEngine() bool { return f.management != nil }
+func (s settings) hasEngine() bool { return s.management != nil }
 
 func (f *providerData) delivery() delivery {
 	if f.fleetEngine != nil {
@@ -34,8 +34,8 @@ func (f *providerData) delivery() delivery {
 	return f.engine
 }
 
-// reach says which clusters can be reached.
-func (f *providerData) reach() deploy.Reach {
+// reachOf says which clusters can be reached.
+func reachOf(f *providerData) deploy.Reach {
 	if f.hasEngine() {
 		return everywhere{}
 	}
@@ -64,7 +64,7 @@ func (f *providerData) withInventory(ctx context.Context, stored *state.Inventor
 	changed := *f
 	if len(entries) == 0 && !f.clustersUnknown {
 		if stored == nil {
-			stored = f.readInventory(ctx, diags)
+			stored = readInventory(ctx, f.fleetEngine, diags)
 		}
 		for _, facts := range stored.Clusters {
 			entries[facts.Name] = cluster.Entry{Facts: facts, ConnectionUnknown: true}
@@ -76,8 +76,8 @@ func (f *providerData) withInventory(ctx context.Context, stored *state.Inventor
 }
 
 // readInventory reads what a Fleet knows of its clusters. It is empty after an error.
-func (f *providerData) readInventory(ctx context.Context, diags *diag.Diagnostics) *state.Inventory {
-	read, err := f.fleetEngine.Inventory(ctx)
+func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnostics) *state.Inventory {
+	read, err := from.Inventory(ctx)
 	if err != nil {
 		addMessages(diags, report.Failed("Cannot read the clusters of the engine", err))
 		return &state.Inventory{}
@@ -86,13 +86,13 @@ func (f *providerData) readInventory(ctx context.Context, diags *diag.Diagnostic
 }
 
 // reportMoves reports deployments that were delivered in another way than is configured now.
-func (f *providerData) reportMoves(m *targetModel, wanted []target.Deployment, diags *diag.Diagnostics) {
-	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, f.hasEngine())
-	if !f.hasEngine() {
+func (m *targetModel) reportMoves(byEngine bool, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, byEngine)
+	if !byEngine {
 		moves.Unwanted = append(moves.Unwanted, moves.Wanted...)
 	}
-	addMessages(diags, report.CannotMove(name, moves.Unwanted, f.hasEngine()))
-	if f.hasEngine() && !diags.HasError() {
+	addMessages(diags, report.CannotMove(name, moves.Unwanted, byEngine))
+	if byEngine && !diags.HasError() {
 		addMessages(diags, report.MovesToEngine(name, moves.Wanted))
 	}
 }
@@ -110,9 +110,9 @@ func (m *targetModel) notWithEngine() []report.Message {
 	return messages
 }
 
-// checkDeployment finds what is wrong with a deployment before it is planned.
-func (f *providerData) checkDeployment(d target.Deployment) error {
-	if err := checkDeployment(d); err != nil || !f.hasEngine() {
+// checkForEngine finds what is wrong with a deployment that an engine is to carry out.
+func checkForEngine(d target.Deployment) error {
+	if err := checkDeployment(d); err != nil {
 		return err
 	}
 	return engine.Check(d)

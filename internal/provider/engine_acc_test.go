@@ -79,10 +79,12 @@ output "clusters" { value = fleet_cluster_target.prod.clusters }
 // The main story of a target that a real Fleet delivers: create, plan again, a Bundle is deleted by
 // hand, an agent is offline, a cluster leaves, destroy. It is one test because nothing else may be
 // delivered while the clusters of the Fleet are read, nor to c3 while its agent is stopped.
+//
+//nolint:tparallel // See above.
 func TestAccEngine(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
-	t.Run("clusters", func(t *testing.T) { expectFleetClusters(t, fleet) }) //nolint:paralleltest // See above.
+	t.Run("clusters", func(t *testing.T) { expectFleetClusters(t, fleet) })
 	s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine"}
 
 	s.configure(t, "", "1", everyCluster)
@@ -362,4 +364,3 @@ resource "fleet_cluster_target" "large" {
 		t.Errorf("the plan does not report the size of the bundle:\n%s", text)
 	}
 }
-

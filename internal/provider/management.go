@@ -30,8 +30,8 @@ type management struct {
 }
 
 // leavesOffline reports whether an apply can succeed before all deployments are ready.
-func (f *providerData) leavesOffline() bool {
-	return f.management != nil && f.management.onOffline == engine.LeaveOffline
+func (m *management) leavesOffline() bool {
+	return m != nil && m.onOffline == engine.LeaveOffline
 }
 
 type engineModel struct {
@@ -55,7 +55,7 @@ func engineAttribute() schema.SingleNestedAttribute {
 		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io) 0.16 or later: how to reach it, in any way that `clusters` has. " +
 			"`fleet_cluster_target` then writes Bundles there, and Fleet's agents deploy them. No other cluster is connected to. " +
 			"Clusters and groups are Fleet's `Cluster` and `ClusterGroup` objects, unless `clusters` is given: then they are those of `clusters`, by their facts alone. " +
-			"See the guide [Delivering through a real Fleet](guides/engine.md).",
+			"See the guides [Delivering through a real Fleet](guides/engine.md) and [Attributes with an engine](guides/engine-attributes.md).",
 		Attributes: framework.Provider(attributes),
 	}
 }

@@ -38,7 +38,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		KnowsObjects: plan.PlanObjects.ValueBool(), Objects: planned,
 	}, f.charts)
 	counts := change.Counts()
-	change, unreachable := change.WithoutUnreachable(f.reach())
+	change, unreachable := change.WithoutUnreachable(reachOf(f))
 	addMessages(diags, report.MissingClusters(name, unreachable, f.onMissing))
 	addMessages(diags, report.PlanFailures(name, change.Faults))
 	if diags.HasError() {

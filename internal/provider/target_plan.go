@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -90,7 +89,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
 	}
-	f.reportMoves(prior, desired.Deployments, diags)
+	prior.reportMoves(f.hasEngine(), desired.Deployments, diags)
 	if diags.HasError() {
 		return marker
 	}
@@ -125,7 +124,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
-	r.providerData.reportMoves(&gone, nil, &resp.Diagnostics)
+	gone.reportMoves(r.providerData.hasEngine(), nil, &resp.Diagnostics)
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.hasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
@@ -173,16 +172,22 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	for i, d := range result.Deployments {
 		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
 	}
+	check := checkDeployment
 	if f.hasEngine() {
+		check = checkForEngine
 		for i, d := range result.Deployments {
 			result.Deployments[i].Digest = engine.Digest(d)
 		}
 	} else {
 		known.Pin(result.Deployments)
 	}
-	desired = deploy.NewDesired(bundles, result, unreadable, f.checkDeployment)
+	desired = deploy.NewDesired(bundles, result, unreadable, check)
 	if f.hasEngine() {
-		maps.Copy(desired.Broken, engine.CheckBundles(f.owner, result.Deployments))
+		for key, err := range engine.CheckBundles(f.owner, result.Deployments) {
+			if desired.Broken[key] == nil {
+				desired.Broken[key] = err
+			}
+		}
 	}
 	if !m.holdsBroken() {
 		addMessages(diags, report.PlanFailures(name, deploy.FailuresOf(desired.Broken)))
@@ -221,8 +226,8 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	prior := before.records()
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
-		Charts: f.charts, Reach: f.reach(), Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.leavesOffline(),
+		Charts: f.charts, Reach: reachOf(f), Limit: plan.removalLimit(), Start: f.sandbox.Start,
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.management.leavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},

@@ -177,14 +177,18 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if f.reportMoves(&model, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
+	if f.hasEngine() && f.fleetEngine == nil {
+		addMessages(&resp.Diagnostics, report.StillUnknown(name, "the provider's engine"))
+		return
+	}
+	if model.reportMoves(f.hasEngine(), nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
 	removal := deploy.Change{Remove: marker.Removals(records)}
 	addMessages(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
 	if !f.clustersUnknown {
 		var unreachable []string
-		removal, unreachable = removal.WithoutUnreachable(f.reach())
+		removal, unreachable = removal.WithoutUnreachable(reachOf(f))
 		addMessages(&resp.Diagnostics, report.MissingClusters(name, unreachable, f.onMissing))
 	}
 	if resp.Diagnostics.HasError() {
