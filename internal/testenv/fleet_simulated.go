@@ -1,0 +1,205 @@
+package testenv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+const (
+	// standInRequests is how many requests of the stand-in are under way at once.
+	standInRequests = 16
+	// standInPage is how many BundleDeployments it lists at once.
+	standInPage = 500
+	// checkInInterval is that of agents.
+	checkInInterval = 15 * time.Minute
+)
+
+// fleetDeployments are Fleet's BundleDeployment objects.
+func fleetDeployments() schema.GroupVersionResource {
+	return fleetClusters().GroupVersion().WithResource("bundledeployments")
+}
+
+// Simulate adds Cluster objects without a cluster behind them. A stand-in for their agents reports each
+// BundleDeployment as applied and ready, and does nothing else: no chart is rendered, and there are no
+// objects. Everything else of Fleet is real, so this measures how Fleet and what writes Bundles grow with
+// the number of clusters. It returns when Fleet has prepared the clusters and all agents were seen. The
+// stand-in runs until stop is called.
+func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (stop func(), err error) {
+	client, err := f.newFleetClient(FleetManagement)
+	if err != nil {
+		return nil, err
+	}
+	played := standIn{fleetClient: client, names: map[string]bool{}}
+	for _, cluster := range clusters {
+		played.names[cluster.Name] = true
+	}
+	limited, cancel := context.WithTimeout(ctx, fleetTimeout)
+	defer cancel()
+	group, groupCtx := errgroup.WithContext(limited)
+	group.SetLimit(standInRequests)
+	for _, cluster := range clusters {
+		group.Go(func() error { return client.addCluster(groupCtx, cluster, map[string]any{}) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := played.checkIn(limited); err != nil {
+		return nil, err
+	}
+	return played.start(ctx, f.env.local.log), nil
+}
+
+// checkIn does for each cluster what its agent does first, when Fleet has made a namespace for it.
+func (s standIn) checkIn(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(standInRequests)
+	for name := range s.names {
+		group.Go(func() error { return s.checkInAs(ctx, name) })
+	}
+	return group.Wait()
+}
+
+func (s standIn) checkInAs(ctx context.Context, name string) error {
+	objects := s.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace)
+	err := s.wait(ctx, "the namespace of cluster "+name, func(ctx context.Context) error {
+		found, err := objects.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if namespace, _, _ := unstructured.NestedString(found.Object, "status", "namespace"); namespace == "" {
+			return errors.New("its status has none")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	seen := map[string]any{"status": map[string]any{"agent": map[string]any{
+		"lastSeen": time.Now().UTC().Format(time.RFC3339), "namespace": fleetSystem,
+	}}}
+	if err := patchStatus(ctx, objects, name, seen); err != nil {
+		return fmt.Errorf("reporting the agent of cluster %s: %w", name, err)
+	}
+	return nil
+}
+
+func patchStatus(ctx context.Context, objects dynamic.ResourceInterface, name string, patch map[string]any) error {
+	content, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding the status of %s: %w", name, err)
+	}
+	_, err = objects.Patch(ctx, name, types.MergePatchType, content, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// A standIn plays the agents of clusters.
+type standIn struct {
+	fleetClient
+	names map[string]bool // of the clusters
+}
+
+// start plays until stop is called.
+func (s standIn) start(ctx context.Context, log Log) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { repeat(ctx, log, 0, s.acknowledgeAll) })
+	running.Go(func() { repeat(ctx, log, checkInInterval, s.checkIn) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// repeat runs what is to run until the context ends, with a pause before each time.
+func repeat(ctx context.Context, log Log, pause time.Duration, run func(context.Context) error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(pause, pollInterval)):
+		}
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			log("the stand-in for agents begins again: %v", err)
+		}
+	}
+}
+
+// acknowledgeAll works until a watch ends, which it does from time to time.
+func (s standIn) acknowledgeAll(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(standInRequests)
+	err := s.follow(ctx, func(item *unstructured.Unstructured) {
+		group.Go(func() error { return s.acknowledge(ctx, item) })
+	})
+	return errors.Join(err, group.Wait())
+}
+
+// follow hands over each BundleDeployment, and again when it changes. It ends with its watch.
+func (s standIn) follow(ctx context.Context, handle func(*unstructured.Unstructured)) error {
+	all := s.dynamic.Resource(fleetDeployments())
+	options := metav1.ListOptions{Limit: standInPage}
+	for {
+		list, err := all.List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("listing BundleDeployments: %w", err)
+		}
+		for i := range list.Items {
+			handle(&list.Items[i])
+		}
+		options.Continue = list.GetContinue()
+		if options.Continue == "" {
+			options = metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}
+			break
+		}
+	}
+	events, err := all.Watch(ctx, options)
+	if err != nil {
+		return fmt.Errorf("watching BundleDeployments: %w", err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		item, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return nil
+		}
+		if event.Type != watch.Deleted {
+			handle(item)
+		}
+	}
+	return nil
+}
+
+// acknowledge reports one BundleDeployment as an agent does that has applied it.
+func (s standIn) acknowledge(ctx context.Context, item *unstructured.Unstructured) error {
+	wanted, _, _ := unstructured.NestedString(item.Object, "spec", "deploymentID")
+	applied, _, _ := unstructured.NestedString(item.Object, "status", "appliedDeploymentID")
+	if wanted == "" || wanted == applied || !s.names[item.GetLabels()["fleet.cattle.io/cluster"]] {
+		return nil
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	var conditions []any
+	for _, kind := range []string{"Installed", "Deployed", "Ready", "Monitored"} {
+		conditions = append(conditions, map[string]any{"type": kind, "status": "True", "lastUpdateTime": now})
+	}
+	status := map[string]any{"status": map[string]any{
+		"appliedDeploymentID": wanted, "ready": true, "nonModified": true, "conditions": conditions,
+	}}
+	err := patchStatus(ctx, s.dynamic.Resource(fleetDeployments()).Namespace(item.GetNamespace()), item.GetName(), status)
+	if err != nil && !apierrors.IsNotFound(err) { // It can be deleted meanwhile.
+		return fmt.Errorf("reporting BundleDeployment %s/%s as applied: %w", item.GetNamespace(), item.GetName(), err)
+	}
+	return nil
+}
