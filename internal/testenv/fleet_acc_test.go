@@ -80,7 +80,7 @@ func TestFleetSimulated(t *testing.T) {
 		clusters = append(clusters, FleetCluster{Name: fmt.Sprintf("s%03d", i), Labels: map[string]string{"env": "sim"}, TemplateValues: map[string]any{"zone": "z"}})
 	}
 	began := time.Now()
-	stop, err := fleet.Simulate(t.Context(), clusters)
+	simulation, err := fleet.Simulate(t.Context(), clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestFleetSimulated(t *testing.T) {
 	untilReady(t, bundles, "many", len(clusters))
 	t.Logf("ready on all after %s", time.Since(began).Round(time.Second))
 
-	stop()
+	simulation.Stop()
 	createBundle(t, bundles, "unseen", "env", "sim")
 	until(t, "the BundleDeployments are there", func(ctx context.Context) error {
 		found, err := bundleDeployments(ctx, fleet, "unseen")

@@ -35,14 +35,13 @@ func fleetDeployments() schema.GroupVersionResource {
 // Simulate adds Cluster objects without a cluster behind them. A stand-in for their agents reports each
 // BundleDeployment as applied and ready, and does nothing else: no chart is rendered, and there are no
 // objects. Everything else of Fleet is real, so this measures how Fleet and what writes Bundles grow with
-// the number of clusters. It returns when Fleet has prepared the clusters and all agents were seen. The
-// stand-in runs until stop is called.
-func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (stop func(), err error) {
+// the number of clusters. It returns when Fleet has prepared the clusters and all agents were seen.
+func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (*Simulation, error) {
 	client, err := f.newFleetClient(FleetManagement)
 	if err != nil {
 		return nil, err
 	}
-	played := standIn{fleetClient: client, names: map[string]bool{}}
+	played := standIn{fleetClient: client, names: map[string]bool{}, simulation: &Simulation{}}
 	for _, cluster := range clusters {
 		played.names[cluster.Name] = true
 	}
@@ -59,7 +58,36 @@ func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (stop fun
 	if err := played.checkIn(limited); err != nil {
 		return nil, err
 	}
-	return played.start(ctx, f.env.local.log), nil
+	played.start(ctx, f.env.local.log)
+	return played.simulation, nil
+}
+
+// A Simulation is the stand-in for the agents of some clusters, which runs until it is stopped.
+type Simulation struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// Stop ends the stand-in. Its clusters look then as if their agents had died.
+func (s *Simulation) Stop() {
+	s.cancel()
+	s.running.Wait()
+}
+
+// Last is when the stand-in last reported a BundleDeployment as applied, or saw one deleted.
+func (s *Simulation) Last() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+func (s *Simulation) acted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
 }
 
 // checkIn does for each cluster what its agent does first, when Fleet has made a namespace for it.
@@ -108,19 +136,15 @@ func patchStatus(ctx context.Context, objects dynamic.ResourceInterface, name st
 // A standIn plays the agents of clusters.
 type standIn struct {
 	fleetClient
-	names map[string]bool // of the clusters
+	names      map[string]bool // of the clusters
+	simulation *Simulation
 }
 
-// start plays until stop is called.
-func (s standIn) start(ctx context.Context, log Log) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { repeat(ctx, log, 0, s.acknowledgeAll) })
-	running.Go(func() { repeat(ctx, log, checkInInterval, s.checkIn) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
+// start plays until the simulation is stopped.
+func (s standIn) start(ctx context.Context, log Log) {
+	ctx, s.simulation.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.simulation.running.Go(func() { repeat(ctx, log, 0, s.acknowledgeAll) })
+	s.simulation.running.Go(func() { repeat(ctx, log, checkInInterval, s.checkIn) })
 }
 
 // repeat runs what is to run until the context ends, with a pause before each time.
@@ -175,9 +199,11 @@ func (s standIn) follow(ctx context.Context, handle func(*unstructured.Unstructu
 		if !ok || event.Type == watch.Error {
 			return nil
 		}
-		if event.Type != watch.Deleted {
-			handle(item)
+		if event.Type == watch.Deleted {
+			s.simulation.acted()
+			continue
 		}
+		handle(item)
 	}
 	return nil
 }
@@ -201,5 +227,6 @@ func (s standIn) acknowledge(ctx context.Context, item *unstructured.Unstructure
 	if err != nil && !apierrors.IsNotFound(err) { // It can be deleted meanwhile.
 		return fmt.Errorf("reporting BundleDeployment %s/%s as applied: %w", item.GetNamespace(), item.GetName(), err)
 	}
+	s.simulation.acted()
 	return nil
 }
