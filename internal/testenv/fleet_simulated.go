@@ -23,8 +23,10 @@ const (
 	standInRequests = 16
 	// standInPage is how many BundleDeployments it lists at once.
 	standInPage = 500
-	// checkInInterval is that of agents.
-	checkInInterval = 15 * time.Minute
+	// watchTime is after what time it lists everything again, and checkInInterval how old the report of
+	// an agent may be then. Together they are the 15 minutes of agents.
+	watchTime       = 5 * time.Minute
+	checkInInterval = 10 * time.Minute
 )
 
 // fleetDeployments are Fleet's BundleDeployment objects.
@@ -55,10 +57,11 @@ func (f *Fleet) Simulate(ctx context.Context, clusters []FleetCluster) (*Simulat
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if err := played.checkIn(limited); err != nil {
+	played.start(ctx, f.env.local.log)
+	if err := played.wait(limited, "the agents of simulated clusters", played.allSeen); err != nil {
+		played.simulation.Stop()
 		return nil, err
 	}
-	played.start(ctx, f.env.local.log)
 	return played.simulation, nil
 }
 
@@ -90,36 +93,46 @@ func (s *Simulation) acted() {
 	s.last = time.Now()
 }
 
-// checkIn does for each cluster what its agent does first, when Fleet has made a namespace for it.
-func (s standIn) checkIn(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(standInRequests)
-	for name := range s.names {
-		group.Go(func() error { return s.checkInAs(ctx, name) })
+// allSeen reports the clusters that are not ready for deployments.
+func (s standIn) allSeen(ctx context.Context) error {
+	found, err := s.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing clusters: %w", err)
 	}
-	return group.Wait()
+	seen := 0
+	for _, item := range found.Items {
+		if s.names[item.GetName()] && !lastSeen(&item).IsZero() {
+			seen++
+		}
+	}
+	if seen < len(s.names) {
+		return fmt.Errorf("%d of %d were seen", seen, len(s.names))
+	}
+	return nil
 }
 
-func (s standIn) checkInAs(ctx context.Context, name string) error {
-	objects := s.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace)
-	err := s.wait(ctx, "the namespace of cluster "+name, func(ctx context.Context) error {
-		found, err := objects.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if namespace, _, _ := unstructured.NestedString(found.Object, "status", "namespace"); namespace == "" {
-			return errors.New("its status has none")
-		}
-		return nil
-	})
+func lastSeen(cluster *unstructured.Unstructured) time.Time {
+	text, _, _ := unstructured.NestedString(cluster.Object, "status", "agent", "lastSeen")
+	seen, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return err
+		return time.Time{}
+	}
+	return seen
+}
+
+// checkIn reports the agent of a cluster as an agent does, first when Fleet has made a namespace for the
+// cluster. It does so again when the report is lost: Fleet's controller writes the whole status of a
+// cluster, also one that it has read before.
+func (s standIn) checkIn(ctx context.Context, cluster *unstructured.Unstructured) error {
+	namespace, _, _ := unstructured.NestedString(cluster.Object, "status", "namespace")
+	if namespace == "" || !s.names[cluster.GetName()] || time.Since(lastSeen(cluster)) < checkInInterval {
+		return nil
 	}
 	seen := map[string]any{"status": map[string]any{"agent": map[string]any{
 		"lastSeen": time.Now().UTC().Format(time.RFC3339), "namespace": fleetSystem,
 	}}}
-	if err := patchStatus(ctx, objects, name, seen); err != nil {
-		return fmt.Errorf("reporting the agent of cluster %s: %w", name, err)
+	if err := patchStatus(ctx, s.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace), cluster.GetName(), seen); err != nil {
+		return fmt.Errorf("reporting the agent of cluster %s: %w", cluster.GetName(), err)
 	}
 	return nil
 }
@@ -143,67 +156,70 @@ type standIn struct {
 // start plays until the simulation is stopped.
 func (s standIn) start(ctx context.Context, log Log) {
 	ctx, s.simulation.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.simulation.running.Go(func() { repeat(ctx, log, 0, s.acknowledgeAll) })
-	s.simulation.running.Go(func() { repeat(ctx, log, checkInInterval, s.checkIn) })
+	for resource, act := range map[schema.GroupVersionResource]action{fleetClusters(): s.checkIn, fleetDeployments(): s.acknowledge} {
+		s.simulation.running.Go(func() { s.repeat(ctx, log, resource, act) })
+	}
 }
 
-// repeat runs what is to run until the context ends, with a pause before each time.
-func repeat(ctx context.Context, log Log, pause time.Duration, run func(context.Context) error) {
-	for {
+// An action is what agents do when an object is new or has changed.
+type action func(context.Context, *unstructured.Unstructured) error
+
+// repeat follows the objects of a kind until the context ends. A watch ends from time to time.
+func (s standIn) repeat(ctx context.Context, log Log, resource schema.GroupVersionResource, act action) {
+	for ctx.Err() == nil {
+		if err := s.actOn(ctx, resource, act); err != nil && ctx.Err() == nil {
+			log("the stand-in for agents begins again: %v", err)
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(max(pause, pollInterval)):
-		}
-		if err := run(ctx); err != nil && ctx.Err() == nil {
-			log("the stand-in for agents begins again: %v", err)
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// acknowledgeAll works until a watch ends, which it does from time to time.
-func (s standIn) acknowledgeAll(ctx context.Context) error {
+func (s standIn) actOn(ctx context.Context, resource schema.GroupVersionResource, act action) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(standInRequests)
-	err := s.follow(ctx, func(item *unstructured.Unstructured) {
-		group.Go(func() error { return s.acknowledge(ctx, item) })
+	err := s.follow(ctx, resource, func(item *unstructured.Unstructured) {
+		group.Go(func() error { return act(ctx, item) })
 	})
 	return errors.Join(err, group.Wait())
 }
 
-// follow hands over each BundleDeployment, and again when it changes. It ends with its watch.
-func (s standIn) follow(ctx context.Context, handle func(*unstructured.Unstructured)) error {
-	all := s.dynamic.Resource(fleetDeployments())
+// follow hands over each object of a kind, and again when it changes. It ends with its watch.
+func (s standIn) follow(ctx context.Context, resource schema.GroupVersionResource, handle func(*unstructured.Unstructured)) error {
+	all := s.dynamic.Resource(resource)
 	options := metav1.ListOptions{Limit: standInPage}
 	for {
 		list, err := all.List(ctx, options)
 		if err != nil {
-			return fmt.Errorf("listing BundleDeployments: %w", err)
+			return fmt.Errorf("listing %s: %w", resource.Resource, err)
 		}
 		for i := range list.Items {
 			handle(&list.Items[i])
 		}
 		options.Continue = list.GetContinue()
 		if options.Continue == "" {
-			options = metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}
+			seconds := int64(watchTime.Seconds())
+			options = metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: &seconds}
 			break
 		}
 	}
 	events, err := all.Watch(ctx, options)
 	if err != nil {
-		return fmt.Errorf("watching BundleDeployments: %w", err)
+		return fmt.Errorf("watching %s: %w", resource.Resource, err)
 	}
 	defer events.Stop()
 	for event := range events.ResultChan() {
 		item, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Error {
+		switch {
+		case !ok || event.Type == watch.Error:
 			return nil
-		}
-		if event.Type == watch.Deleted {
+		case event.Type != watch.Deleted:
+			handle(item)
+		case resource == fleetDeployments():
 			s.simulation.acted()
-			continue
 		}
-		handle(item)
 	}
 	return nil
 }
