@@ -33,7 +33,7 @@ func TestFleet(t *testing.T) {
 	bundles := bundleClient(t, fleet)
 	t.Run("every process belongs to the environment", func(t *testing.T) { checkProcesses(t, fleet) })
 	t.Run("a Bundle is deployed and removed", func(t *testing.T) {
-		createBundle(t, bundles, "seen", "env", "dev")
+		createBundle(t, bundles, "seen", "dev")
 		untilDeployed(t, fleet, "dev", "seen", "zone-a")
 		if _, err := getDelivered(t, fleet, "prod", "seen"); !apierrors.IsNotFound(err) {
 			t.Errorf("a cluster that the Bundle does not select: got error %v, want not found", err)
@@ -45,7 +45,7 @@ func TestFleet(t *testing.T) {
 		if err := fleet.StopAgent(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
-		createBundle(t, bundles, "late", "env", "prod")
+		createBundle(t, bundles, "late", "prod")
 		until(t, "the BundleDeployment is there", func(ctx context.Context) error {
 			return bundleDeploymentExists(ctx, fleet, "late")
 		})
@@ -63,7 +63,7 @@ func TestFleet(t *testing.T) {
 		if err := fleet.StopController(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		createBundle(t, bundles, "missed", "env", "dev")
+		createBundle(t, bundles, "missed", "dev")
 		if err := fleet.StartController(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -87,12 +87,12 @@ func TestFleetSimulated(t *testing.T) {
 	t.Logf("%d clusters after %s", len(clusters), time.Since(began).Round(time.Second))
 	began = time.Now()
 	bundles := bundleClient(t, fleet)
-	createBundle(t, bundles, "many", "env", "sim")
+	createBundle(t, bundles, "many", "sim")
 	untilReady(t, bundles, "many", len(clusters))
 	t.Logf("ready on all after %s", time.Since(began).Round(time.Second))
 
 	simulation.Stop()
-	createBundle(t, bundles, "unseen", "env", "sim")
+	createBundle(t, bundles, "unseen", "sim")
 	until(t, "the BundleDeployments are there", func(ctx context.Context) error {
 		found, err := bundleDeployments(ctx, fleet, "unseen")
 		if err == nil && len(found) != len(clusters) {
@@ -181,8 +181,8 @@ func fleetResource(name string) schema.GroupVersionResource {
 	return fleetClusters().GroupVersion().WithResource(name)
 }
 
-// createBundle delivers a ConfigMap of the same name to the clusters with a label.
-func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, label, value string) {
+// createBundle delivers a ConfigMap of the same name to the clusters with a label env.
+func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, env string) {
 	t.Helper()
 	content := strings.Join([]string{
 		"apiVersion: v1", "kind: ConfigMap", "metadata: {name: " + name + "}", "data: {zone: \"{{ .Values.zone }}\"}",
@@ -201,7 +201,7 @@ func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, label, 
 				map[string]any{"name": "chart/Chart.yaml", "content": "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"},
 				map[string]any{"name": "chart/templates/all.yaml", "content": content},
 			},
-			"targets": []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{label: value}}}},
+			"targets": []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{"env": env}}}},
 		},
 	}}
 	bundle.SetName(name)
