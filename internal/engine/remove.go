@@ -101,11 +101,18 @@ func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key
 	if len(dropped) == 0 {
 		return
 	}
-	if err := r.drop(ctx, bundle, name, dropped); err != nil {
+	isDeleted, err := r.drop(ctx, bundle, name, dropped)
+	if err != nil {
 		fail(dropped, err)
 		return
 	}
-	r.awaitDropped(ctx, name, dropped)
+	forgotten := r.awaitDropped(ctx, name, dropped)
+	if !isDeleted || len(forgotten) == 0 {
+		return
+	}
+	if err := r.store.awaitDeleted(ctx, name); err != nil {
+		fail(forgotten, err)
+	}
 }
 
 // empty gives clusters the empty chart. emptied are those that this can be waited for.
@@ -222,7 +229,7 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 }
 
 // drop takes clusters out of a Bundle. The last ones delete it.
-func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) error {
+func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (isDeleted bool, err error) {
 	digest, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
@@ -234,33 +241,54 @@ func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) 
 		}
 		return wanted, nil
 	}})
-	if err != nil || digest != "" {
-		return err
-	}
-	return r.store.awaitDeleted(ctx, name)
+	return err == nil && digest == "", err
 }
 
-// forgetTime is how long Fleet's controller may take to delete a BundleDeployment.
+// forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a Bundle.
 const forgetTime = time.Minute
 
 // awaitDropped waits until Fleet has forgotten deployments, and reports those that nobody removes
-// from their cluster now.
-func (r *run) awaitDropped(ctx context.Context, name string, keys []deploy.Key) {
-	for _, key := range keys {
-		err := r.until(ctx, deploymentID{name, key.Cluster}, forgetTime, func(bd *bundleDeployment) error {
+// from their cluster now. Of many clusters Fleet forgets some a second, so the time begins again with
+// each. It returns the deployments that are forgotten.
+func (r *run) awaitDropped(ctx context.Context, name string, keys []deploy.Key) []deploy.Key {
+	exists := func(key deploy.Key) bool {
+		bd, _, _ := r.tracker.deployment(deploymentID{name, key.Cluster})
+		return bd != nil
+	}
+	var forgotten []deploy.Key
+	for remaining := keys; len(remaining) > 0; {
+		err := r.until(ctx, deploymentID{name, remaining[0].Cluster}, forgetTime, func(bd *bundleDeployment) error {
 			if bd == nil {
 				return nil
 			}
 			return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
 		})
-		if err != nil {
-			prior := r.request.Prior[key]
-			r.fail(key, "removing", err, &prior)
-			continue
+		var left []deploy.Key
+		for _, key := range remaining {
+			if exists(key) {
+				left = append(left, key)
+				continue
+			}
+			forgotten = append(forgotten, key)
+			r.noticeRemains(key)
 		}
-		if r.isOffline(key) && !r.isClaimed(key) {
-			prior := r.request.Prior[key]
-			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
+		if err != nil && (len(left) == len(remaining) || ctx.Err() != nil) {
+			for _, key := range left {
+				prior := r.request.Prior[key]
+				r.fail(key, "removing", err, &prior)
+			}
+			return forgotten
 		}
+		remaining = left
 	}
+	return forgotten
+}
+
+// noticeRemains reports a release that stays on its cluster until the agent is back.
+func (r *run) noticeRemains(key deploy.Key) {
+	if !r.isOffline(key) || r.isClaimed(key) {
+		return
+	}
+	prior := r.request.Prior[key]
+	r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
 }
