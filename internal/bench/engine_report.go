@@ -11,6 +11,7 @@ const nothingPlanned = "plan of nothing"
 
 // engineSection is the part of the page about a Fleet as engine.
 func engineSection(r engineResult) (string, error) {
+	r.Samples = slices.SortedStableFunc(slices.Values(r.Samples), func(a, b engineSample) int { return a.Clusters - b.Clusters })
 	return fill("engine.md.tmpl", map[string]any{
 		"Bundles": r.Bundles, "Objects": scaleObjects, "Table": r.table().String(), "Requests": r.requestTable().String(),
 		"Circumstances": r.Run.String(), "Command": r.Run.Command,
@@ -120,7 +121,7 @@ func (r engineResult) askMemory() askedRow {
 // askRequests compares the requests of plans of nothing without further pages.
 func (r engineResult) askRequests() askedRow {
 	row := askedRow{What: "engine: requests of a plan of nothing, without further pages", Limit: "the same for any number of clusters", Measured: notMeasured, Floor: "–", Verdict: "–"}
-	plans := r.of(nothingPlanned)
+	plans := slices.SortedFunc(slices.Values(r.of(nothingPlanned)), func(a, b engineSample) int { return a.Clusters - b.Clusters })
 	if len(plans) < 2 { //nolint:mnd // Fewer cannot differ.
 		return row
 	}
