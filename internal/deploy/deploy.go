@@ -195,4 +195,6 @@ type Notice struct {
 	LeftTo string
 	// Remains says why the release can still be on the cluster, "" if it is not.
 	Remains string
+	// Waits says for what a deployment waits that was left to Fleet, "" if it is carried out.
+	Waits string
 }

@@ -101,12 +101,9 @@ func (r *run) prepare(ctx context.Context) (existing []deploy.Existing, err erro
 func (r *run) others(ctx context.Context, c *client, instances map[string]bool) ([]metadata, error) {
 	marks := release.NewMark(r.request.Owner, r.request.Target, "", "", "")
 	var found []metadata
-	type partial struct {
-		Metadata metadata `json:"metadata"`
-	}
-	_, err := list(ctx, c, bundlesPath(r.engine.settings.Namespace), labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, onlyMetadata, func(of partial) {
-		if instance := of.Metadata.Labels[labelInstance]; instance != "" && !instances[instance] {
-			found = append(found, of.Metadata)
+	err := c.bundles(ctx, r.engine.settings.Namespace, labelOwner+"="+marks.Owner+","+labelTarget+"="+marks.Target, func(of metadata) {
+		if instance := of.Labels[labelInstance]; instance != "" && !instances[instance] {
+			found = append(found, of)
 		}
 	})
 	if err != nil {
@@ -210,6 +207,28 @@ func (w *work) carryOut(ctx context.Context) {
 		waiting.Go(status.RecoveringTo(func(err error) { w.run.fail(key, "deploying", err, nil) }, "deploying", func() { w.await(ctx, p, digest) }))
 	}
 	waiting.Wait()
+	if slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return w.run.hasSucceeded(deploy.KeyOf(p.deployment)) }) {
+		w.run.awaitOthers(ctx, w.name, digest)
+	}
+}
+
+// awaitOthers waits until Fleet's controller has processed the deployments of a Bundle that did not
+// change, so that a refresh right after an apply finds them as they were. That it did not in time is
+// no failure of them.
+func (r *run) awaitOthers(ctx context.Context, bundle, digest string) {
+	ctx, cancel := context.WithTimeout(ctx, forgetTime)
+	defer cancel()
+	for {
+		behind, changed := r.tracker.lag(bundle, digest)
+		if behind == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (w *work) failAll(of []preparedDeployment, err error) {
@@ -265,7 +284,8 @@ func (e *MissingClusterError) Error() string {
 func (w *work) put(ctx context.Context, prepared []preparedDeployment) (digest string, err error) {
 	return w.run.store.apply(ctx, edit{
 		name: w.name, bundle: w.bundle.Name, mark: w.run.markOf(w.bundle.Name), own: nonNil(w.bundle.Definition.Labels),
-		change: func(before *stored) (content, error) { return w.contentOf(prepared, before) },
+		secrets: slices.ContainsFunc(prepared, func(p preparedDeployment) bool { return len(p.deployment.SecretTexts()) > 0 }),
+		change:  func(before *stored) (content, error) { return w.contentOf(prepared, before) },
 	})
 }
 
@@ -356,6 +376,12 @@ func (r *run) succeed(key deploy.Key, record deploy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records[key] = record
+}
+
+func (r *run) hasSucceeded(key deploy.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed[key] == nil
 }
 
 func (r *run) start(key deploy.Key) {

@@ -81,6 +81,7 @@ func (w *work) await(ctx context.Context, p preparedDeployment, digest string) {
 		w.run.succeed(key, record)
 	case errors.As(err, &offline) && w.run.engine.settings.OnOffline == LeaveOffline:
 		record.State, record.Waits = status.WaitApplied, true
+		w.run.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Waits: "the agent " + offline.seen()})
 		w.run.succeed(key, record)
 	default:
 		if record.State == status.Ready { // Of the version before.
@@ -162,7 +163,7 @@ func (w *waiter) judge(ctx context.Context, state status.State, text string) (do
 	switch {
 	case isApplied:
 		return true, nil
-	case w.last.agent.offline && (bd == nil || state == status.WaitApplied):
+	case w.last.agent.offline && state == status.WaitApplied:
 		return true, &OfflineError{LastSeen: w.last.agent.lastSeen}
 	case state == status.ErrApplied && time.Since(w.failing) >= settle:
 		return true, &StateError{State: state, Text: text}
@@ -241,7 +242,7 @@ func (w *work) record(p preparedDeployment, s sighting) deploy.Record {
 	record.Objects = objectsOf(p, s.deployment)
 	var text string
 	record.State, text = s.determine(w.run.engine.texts)
-	record.Message = status.Message(diff.PrintableLine(text))
+	record.Message = status.Message(diff.PrintableLine(d.Mask(text)))
 	record.Counts = countsOf(record, s.deployment)
 	return record
 }

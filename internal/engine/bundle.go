@@ -37,6 +37,9 @@ const (
 	// annotationGeneration is the generation of the Bundle that this provider wrote. Another
 	// one was written by somebody else.
 	annotationGeneration = labelPrefix + "generation"
+	// annotationSecrets is set once a Bundle has had values that no state stores. Nothing masks them
+	// in messages of its agents but the apply that writes it.
+	annotationSecrets = labelPrefix + "secrets"
 )
 
 // Limits of one Bundle. An API server reads requests of 3 MiB, etcd's client sends 2 MiB, and
@@ -44,18 +47,22 @@ const (
 const (
 	maxBundle      = 1_900_000
 	maxAnnotations = 240 << 10
+	// maxSecret is for the values of all clusters. An API server stores 1 MiB.
+	maxSecret = 1_000_000
 )
 
 // TooLargeError reports a Bundle that the management cluster would not store.
 type TooLargeError struct {
 	Bundle string
-	// What is too large, such as "its files, compressed".
-	What        string
-	Size, Limit int
+	// What is too large, such as "the values of all clusters", for what Object.
+	What, Object string
+	Size, Limit  int
 }
 
+const aBundle = "a Bundle of Fleet"
+
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s of bundle %s take %d bytes, and a Bundle of Fleet can have at most %d; split the bundle", e.What, e.Bundle, e.Size, e.Limit)
+	return fmt.Sprintf("bundle %s: %s take %d bytes, and %s can have at most %d; split the bundle, or use two targets with fewer clusters each", e.Bundle, e.What, e.Size, e.Object, e.Limit)
 }
 
 // specification is the part of a Bundle's spec that is not about single clusters
@@ -162,10 +169,10 @@ func checkSize(bundle string, spec map[string]any, deployments string) error {
 		return fmt.Errorf("writing bundle %s as JSON: %w", bundle, err)
 	}
 	if len(text) > maxBundle {
-		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Size: len(text), Limit: maxBundle}
+		return &TooLargeError{Bundle: bundle, What: "the files, compressed, and the options of all clusters", Object: aBundle, Size: len(text), Limit: maxBundle}
 	}
 	if len(deployments) > maxAnnotations {
-		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Size: len(deployments), Limit: maxAnnotations}
+		return &TooLargeError{Bundle: bundle, What: "the digests of all deployments", Object: aBundle, Size: len(deployments), Limit: maxAnnotations}
 	}
 	return nil
 }
@@ -193,13 +200,17 @@ func deploymentsText(entries map[string]entry) string {
 	return string(text)
 }
 
+// deploymentDigest is the form of a digest of a deployment.
+var deploymentDigest = regexp.MustCompile(`^v[0-9]{1,3}-[0-9a-f]{32}$`)
+
 // deploymentsOf reads annotationDeployments. Somebody else can have written it, so what cannot be
-// read is empty: nothing is deployed as it is wanted then.
+// read is empty or left out: nothing is deployed as it is wanted then.
 func deploymentsOf(annotations map[string]string) map[string]string {
 	digests := map[string]string{}
 	if json.Unmarshal([]byte(annotations[annotationDeployments]), &digests) != nil {
 		return nil
 	}
+	maps.DeleteFunc(digests, func(_, digest string) bool { return digest != goneDigest && !deploymentDigest.MatchString(digest) })
 	return digests
 }
 

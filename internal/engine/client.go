@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +28,17 @@ const (
 	corePath  = "/api/v1"
 	// pageSize is how many objects one page of a list has.
 	pageSize = 250
-	// maxPages bounds a list whose pages have no end.
-	maxPages = 4000
 	// onlyMetadata asks an API server for objects without specification and status.
 	onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
+
+// objectPath is where the objects of a kind are, in a namespace or in all.
+func objectPath(namespace, resource string) string {
+	if namespace == "" {
+		return fleetPath + "/" + resource
+	}
+	return fleetPath + "/namespaces/" + url.PathEscape(namespace) + "/" + resource
+}
 
 // client sends requests to the management cluster. Objects are JSON that is read into structs with
 // the fields that are used, so that nothing depends on the version of Fleet's Go types.
@@ -73,53 +78,18 @@ func restClient(config *rest.Config) (rest.Interface, error) {
 }
 
 func bundlesPath(namespace string) string {
-	return fleetPath + "/namespaces/" + url.PathEscape(namespace) + "/bundles"
+	return objectPath(namespace, bundleResource)
 }
 
 func secretsPath(namespace string) string {
 	return corePath + "/namespaces/" + url.PathEscape(namespace) + "/secrets"
 }
 
-const deploymentsPath = fleetPath + "/bundledeployments"
-
-// list calls see for each object, a page at a time, and returns the version of the list.
-func list[T any](ctx context.Context, c *client, path, selector, accept string, see func(T)) (version string, err error) {
-	next := ""
-	for range maxPages {
-		request := c.requests.Get().AbsPath(path).Param("limit", strconv.Itoa(pageSize))
-		if selector != "" {
-			request = request.Param("labelSelector", selector)
-		}
-		if next != "" {
-			request = request.Param("continue", next)
-		}
-		if accept != "" {
-			request = request.SetHeader("Accept", accept)
-		}
-		body, err := bodyOf(request.Do(ctx))
-		if err != nil {
-			return "", err
-		}
-		var page struct {
-			Metadata struct {
-				ResourceVersion string `json:"resourceVersion"`
-				Continue        string `json:"continue"`
-			} `json:"metadata"`
-			Items []T `json:"items"`
-		}
-		if err := json.Unmarshal(body, &page); err != nil {
-			return "", fmt.Errorf("reading a list of %s: %w", path, err)
-		}
-		for _, item := range page.Items {
-			see(item)
-		}
-		version, next = page.Metadata.ResourceVersion, page.Metadata.Continue
-		if next == "" {
-			return version, nil
-		}
-	}
-	return "", fmt.Errorf("the list of %s has more than %d pages", path, maxPages)
-}
+const (
+	bundleResource     = "bundles"
+	deploymentResource = "bundledeployments"
+	deploymentsPath    = fleetPath + "/" + deploymentResource
+)
 
 // bodyOf is the body of a response, or the error that it has: Raw alone does not read it.
 func bodyOf(response rest.Result) ([]byte, error) {
@@ -222,7 +192,7 @@ func (c *client) watch(ctx context.Context, path, selector, version string, see 
 		return err
 	}
 	defer func() { _ = stream.Close() }()
-	events := json.NewDecoder(stream) // Each event is limited by the transport.
+	events := json.NewDecoder(stream) // An API server stores no object of more than some MiB.
 	for {
 		var event watchEvent
 		switch err := events.Decode(&event); {

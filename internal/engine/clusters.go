@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +57,7 @@ type InvalidGroup struct {
 }
 
 // Facts are those of the clusters, in their order.
-func (i Inventory) Facts() []target.Cluster {
+func (i *Inventory) Facts() []target.Cluster {
 	facts := make([]target.Cluster, len(i.Clusters))
 	for at, cluster := range i.Clusters {
 		facts[at] = cluster.Facts
@@ -70,6 +70,11 @@ const (
 	maxClusters = 20_000
 	// maxGroups keeps the work of finding the groups of all clusters to some seconds.
 	maxGroups = 1_000
+	// maxBundles and maxDeployments are for one target, and maxDeploymentsSize is for all pages of
+	// its BundleDeployments, in bytes. One takes some 10 kB.
+	maxBundles         = 20_000
+	maxDeployments     = 500_000
+	maxDeploymentsSize = 1 << 30
 	// maxInventory is for all pages of one list, in bytes. A Cluster takes some 5 kB.
 	maxInventory = 256 << 20
 	// maxState is for a text that is shown.
@@ -85,7 +90,11 @@ type InventoryTooLargeError struct {
 }
 
 func (e *InventoryTooLargeError) Error() string {
-	return fmt.Sprintf("namespace %s has more %s objects than are read: the limit is %s", e.Namespace, e.Kind, e.Limit)
+	where := "namespace " + e.Namespace
+	if e.Namespace == "" {
+		where = "the management cluster"
+	}
+	return fmt.Sprintf("%s has more %s objects than are read: the limit is %s", where, e.Kind, e.Limit)
 }
 
 // Inventory reads the clusters and groups with paged lists, whatever their number. Its errors are a
@@ -96,12 +105,12 @@ func (e *Engine) Inventory(ctx context.Context) (Inventory, error) {
 		return Inventory{}, err
 	}
 	var found Inventory
-	groups := inventoryList{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory, page: pageSize}
-	if err := readPages(ctx, c.requests, groups, found.addGroup); err != nil {
+	groups := objectList{kind: "ClusterGroup", resource: "clustergroups", namespace: e.settings.Namespace, limit: maxGroups, bytes: maxInventory}
+	if _, err := readPages(ctx, c.requests, groups, found.addGroup); err != nil {
 		return Inventory{}, e.inventoryError("listing the cluster groups of", err)
 	}
-	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: pageSize}
-	err = readPages(ctx, c.requests, clusters, func(object clusterObject) {
+	clusters := objectList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory}
+	_, err = readPages(ctx, c.requests, clusters, func(object clusterObject) {
 		found.Clusters = append(found.Clusters, object.cluster(e.settings.Namespace))
 	})
 	if err != nil {
@@ -222,45 +231,58 @@ type groupObject struct {
 	} `json:"spec"`
 }
 
-// inventoryList is a list of objects and its limits.
-type inventoryList struct {
-	kind, resource, namespace string
-	limit, bytes, page        int
+// objectList is a list of objects and its limits.
+type objectList struct {
+	kind, resource string
+	// namespace is "" for objects of all namespaces.
+	namespace        string
+	selector, accept string
+	limit, bytes     int
+	page             int // how many objects a page has, 0 for pageSize
 }
 
-// readPages calls see for each object of a list, a page at a time. An empty page that names a next one
-// counts as well, so that a list ends.
-func readPages[T any](ctx context.Context, requests rest.Interface, of inventoryList, see func(T)) error {
-	path := fleetPath + "/namespaces/" + url.PathEscape(of.namespace) + "/" + of.resource
+func (l objectList) request(requests rest.Interface, next string) *rest.Request {
+	request := requests.Get().AbsPath(objectPath(l.namespace, l.resource)).Param("limit", strconv.Itoa(cmp.Or(l.page, pageSize)))
+	for name, value := range map[string]string{"labelSelector": l.selector, "continue": next} {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	if l.accept != "" {
+		request = request.SetHeader("Accept", l.accept)
+	}
+	return request
+}
+
+// readPages calls see for each object of a list, a page at a time, and returns the version of the list.
+// An empty page that names a next one counts as well, so that a list ends.
+func readPages[T any](ctx context.Context, requests rest.Interface, of objectList, see func(T)) (version string, err error) {
 	objects, size, next := 0, 0, ""
 	for page := 0; page == 0 || next != ""; page++ {
-		request := requests.Get().AbsPath(path).Param("limit", strconv.Itoa(of.page))
-		if next != "" {
-			request = request.Param("continue", next)
-		}
-		body, err := bodyOf(request.Do(ctx))
+		body, err := bodyOf(of.request(requests, next).Do(ctx))
 		if err != nil {
-			return err
+			return "", err
 		}
 		var read struct {
 			Metadata struct {
-				Continue string `json:"continue"`
+				ResourceVersion string `json:"resourceVersion"`
+				Continue        string `json:"continue"`
 			} `json:"metadata"`
 			Items []T `json:"items"`
 		}
 		if err := json.Unmarshal(body, &read); err != nil {
-			return fmt.Errorf("reading a list of %s objects in namespace %s: %w", of.kind, of.namespace, err)
+			return "", fmt.Errorf("reading a list of %s objects: %w", of.kind, err)
 		}
 		if size += len(body); size > of.bytes {
-			return &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d MiB", of.bytes>>20)}
+			return "", &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d MiB", of.bytes>>20)}
 		}
 		if objects += max(1, len(read.Items)); objects > of.limit {
-			return &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d objects", of.limit)}
+			return "", &InventoryTooLargeError{Kind: of.kind, Namespace: of.namespace, Limit: fmt.Sprintf("%d objects", of.limit)}
 		}
 		for _, object := range read.Items {
 			see(object)
 		}
-		next = read.Metadata.Continue
+		version, next = read.Metadata.ResourceVersion, read.Metadata.Continue
 	}
-	return nil
+	return version, nil
 }

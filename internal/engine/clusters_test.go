@@ -172,8 +172,8 @@ func TestAttackInventory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := inventoryList{kind: "Cluster", resource: "clusters", namespace: "n", limit: 10, bytes: 3 << 20, page: 2}
-			err = readPages(t.Context(), client.requests, list, func(clusterObject) {})
+			list := objectList{kind: "Cluster", resource: "clusters", namespace: "n", limit: 10, bytes: 3 << 20, page: 2}
+			_, err = readPages(t.Context(), client.requests, list, func(clusterObject) {})
 			large, ok := errors.AsType[*InventoryTooLargeError](err)
 			if !ok || large.Limit != test.want || large.Namespace != "n" || large.Kind != "Cluster" {
 				t.Errorf("got error %v, want that the limit is %s", err, test.want)

@@ -115,13 +115,13 @@ func unflatten(flat map[optionPath]any) map[string]any {
 }
 
 // factor separates what all have in common from what each has of its own.
-func factor(all []map[optionPath]any) (common map[optionPath]any, own []map[optionPath]any) {
-	common = map[optionPath]any{}
+func factor[K comparable](all []map[K]any) (common map[K]any, own []map[K]any) {
+	common = map[K]any{}
 	if len(all) == 0 {
 		return common, nil
 	}
 	for p, value := range all[0] {
-		isCommon := !slices.ContainsFunc(all[1:], func(of map[optionPath]any) bool {
+		isCommon := !slices.ContainsFunc(all[1:], func(of map[K]any) bool {
 			other, ok := of[p]
 			return !ok || !reflect.DeepEqual(value, other)
 		})
@@ -129,10 +129,10 @@ func factor(all []map[optionPath]any) (common map[optionPath]any, own []map[opti
 			common[p] = value
 		}
 	}
-	own = make([]map[optionPath]any, len(all))
+	own = make([]map[K]any, len(all))
 	for i, of := range all {
 		own[i] = maps.Clone(of)
-		maps.DeleteFunc(own[i], func(p optionPath, _ any) bool { _, is := common[p]; return is })
+		maps.DeleteFunc(own[i], func(p K, _ any) bool { _, is := common[p]; return is })
 	}
 	return common, own
 }

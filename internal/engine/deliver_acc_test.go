@@ -45,7 +45,7 @@ func chartTemplate() string {
 }
 
 func configMap(name, value string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: " + value + "}\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {value: \"" + value + "\"}\n"
 }
 
 // story are a chart, plain manifests and a kustomization. size changes the chart everywhere.
@@ -90,7 +90,7 @@ func TestAccDeliver(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
 	clusters, namespace := inventory(t, fleet), "deliver"
-	d := newDelivery(realEngine(t, fleet, Settings{}), "owner", "prod", "instance-deliver")
+	d := newDelivery(realEngine(t, fleet, Settings{}), "prod", "instance-deliver")
 	wanted := deploymentsFor(t, story(t, namespace, "1"), clusters)
 
 	noFailures(t, d.apply(t, wanted).Failures)
@@ -140,14 +140,14 @@ func TestAccDeliver(t *testing.T) {
 	if got := valueOf(t, fleet, "c1", namespace, "plain", "value"); got != "" || len(d.records) > 0 {
 		t.Errorf("after the end ConfigMap plain has %q on c1, and the state %v", got, d.states())
 	}
-	noBundles(t, fleet, d)
+	noBundles(t, d)
 	for _, cluster := range []string{"c1", "c2", "c3"} {
 		untilNoReleases(t, fleet, cluster, namespace)
 	}
 }
 
 // noBundles checks that the target has no Bundle.
-func noBundles(t *testing.T, fleet *testenv.Fleet, d *delivery) {
+func noBundles(t *testing.T, d *delivery) {
 	t.Helper()
 	c, err := d.engine.management()
 	if err != nil {

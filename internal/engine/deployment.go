@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -107,24 +106,21 @@ func (t texts) shown(text string) string {
 	return diff.WithoutMiddle(t.masker.Shown(strings.TrimSpace(text)), maxText)
 }
 
-// message is that of a condition with a status, "" if the object has none.
-func message(conditions []condition, kind, status string) (text string, found bool) {
+// failureOf is the message of a condition that is False. found is false if the object has none.
+func failureOf(conditions []condition, kind string) (text string, found bool) {
 	for _, c := range conditions {
-		if c.Type == kind && c.Status == status {
+		if c.Type == kind && c.Status == "False" {
 			return c.Message, true
 		}
 	}
 	return "", false
 }
 
-const (
-	isTrue  = "True"
-	isFalse = "False"
-)
-
 // waitsForDependencies is in the message of a deployment that waits for others
 // (Fleet: internal/cmd/agent/deployer/deployer.go, NotReadyDependenciesError).
 const waitsForDependencies = "dependent bundle(s) are not ready"
+
+const notApplied = "the agent has not applied the last change yet"
 
 // sighting is what is known of one deployment when its state is determined.
 type sighting struct {
@@ -132,8 +128,7 @@ type sighting struct {
 	deployment *bundleDeployment
 	// digest is labelDigest of its Bundle.
 	digest string
-	// seen is when the agent of the cluster was last seen, zero for never.
-	agent agent
+	agent  agent
 	// bundleMessage is why Fleet's controller cannot process the Bundle, "" if it can.
 	bundleMessage string
 	// valuesHash is the hash of the values that the agent must get, "" if that is not known.
@@ -157,14 +152,19 @@ type agent struct {
 	offline  bool
 }
 
+// text is the end of a message about a cluster, "" unless its agent is offline.
 func (a agent) text() string {
-	switch {
-	case !a.offline:
+	if !a.offline {
 		return ""
-	case a.lastSeen.IsZero():
-		return "; the agent of the cluster was never seen"
 	}
-	return "; the agent of the cluster was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
+	return "; the agent of the cluster " + a.seen()
+}
+
+func (a agent) seen() string {
+	if a.lastSeen.IsZero() {
+		return "was never seen"
+	}
+	return "was last seen at " + a.lastSeen.UTC().Format(time.RFC3339)
 }
 
 // determine returns the state of a deployment in Fleet's words and why, "" for Ready. The first
@@ -176,10 +176,16 @@ func (s sighting) determine(t texts) (status.State, string) {
 		return status.ErrApplied, t.shown(s.bundleMessage)
 	}
 	bd := s.deployment
-	if bd == nil || bd.Metadata.DeletionTimestamp != "" {
-		return status.Pending, "Fleet has not created its BundleDeployment yet" + s.agent.text()
+	isGone := bd == nil || bd.Metadata.DeletionTimestamp != ""
+	switch {
+	case s.agent.offline && (isGone || bd.Metadata.Labels[labelDigest] != s.digest):
+		// What Fleet's controller has done so far makes no difference, so that a refresh soon after
+		// an apply finds the same.
+		return status.WaitApplied, notApplied + s.agent.text()
+	case isGone:
+		return status.Pending, "Fleet has not created its BundleDeployment yet"
 	}
-	deployed, failed := message(bd.Status.Conditions, "Deployed", isFalse)
+	deployed, failed := failureOf(bd.Status.Conditions, "Deployed")
 	isApplied := bd.Spec.DeploymentID != "" && bd.Spec.DeploymentID == bd.Status.AppliedDeploymentID
 	switch {
 	case bd.Metadata.Labels[labelDigest] != s.digest:
@@ -193,9 +199,9 @@ func (s sighting) determine(t texts) (status.State, string) {
 	case bd.Spec.DeploymentID == "":
 		return status.Pending, "Fleet holds the deployment" + bd.heldBecause()
 	case !isApplied:
-		return status.WaitApplied, "the agent has not applied the last change yet" + s.agent.text()
+		return status.WaitApplied, notApplied + s.agent.text()
 	}
-	if text, is := message(bd.Status.Conditions, "Installed", isFalse); is {
+	if text, is := failureOf(bd.Status.Conditions, "Installed"); is {
 		return status.ErrApplied, t.shown(text)
 	}
 	return s.determineApplied(t)
@@ -204,13 +210,13 @@ func (s sighting) determine(t texts) (status.State, string) {
 // determineApplied is the state of a deployment that its agent has applied.
 func (s sighting) determineApplied(t texts) (status.State, string) {
 	bd := s.deployment
-	if text, is := message(bd.Status.Conditions, "Monitored", isFalse); is && !bd.Status.Ready {
+	if text, is := failureOf(bd.Status.Conditions, "Monitored"); is && !bd.Status.Ready {
 		return status.ErrApplied, t.shown(text)
 	}
 	finding := bd.finding(t)
 	switch {
 	case !bd.Status.Ready && len(finding.NotReady) == 0:
-		text, _ := message(bd.Status.Conditions, "Ready", isFalse)
+		text, _ := failureOf(bd.Status.Conditions, "Ready")
 		return status.NotReady, firstText(t.shown(text), "not ready")
 	case !bd.Status.Ready:
 		_, text := status.Judge(release.Finding{NotReady: finding.NotReady})
@@ -241,17 +247,45 @@ func (d *bundleDeployment) heldBecause() string {
 	return ": the limits of the rollout are reached"
 }
 
-// maxObjects bounds how many objects of one status are read. Fleet lists ten of each kind.
-const maxObjects = 20
+const (
+	// maxObjects bounds how many objects of one status are read that are not as they should be.
+	// Fleet lists ten of each kind.
+	maxObjects = 20
+	// maxResources bounds how many objects of one deployment are read.
+	maxResources = 10_000
+	// maxConditions bounds how many conditions are read. Fleet has five.
+	maxConditions = 20
+)
+
+// trim leaves out what is not read of a status, before it is kept: agents write it, and whoever
+// acts for a cluster can be its agent.
+func (d *bundleDeployment) trim() {
+	of := &d.Status
+	of.Conditions = slices.Clone(of.Conditions[:min(len(of.Conditions), maxConditions)])
+	for i := range of.Conditions {
+		of.Conditions[i].Message = short(of.Conditions[i].Message)
+	}
+	of.Resources = slices.Clone(of.Resources[:min(len(of.Resources), maxResources)])
+	of.NonReadyStatus = slices.Clone(of.NonReadyStatus[:min(len(of.NonReadyStatus), maxObjects)])
+	for i := range of.NonReadyStatus {
+		summary := &of.NonReadyStatus[i].Summary
+		summary.State, summary.Message = short(summary.State), []string{short(strings.Join(summary.Message, "; "))}
+	}
+	of.ModifiedStatus = slices.Clone(of.ModifiedStatus[:min(len(of.ModifiedStatus), maxObjects)])
+}
+
+// short is the beginning and the end of a text that is masked and shown later. It leaves enough for
+// a secret not to be cut where it is shown.
+func short(text string) string { return strings.Clone(diff.WithoutMiddle(text, 4*maxText)) }
 
 // finding is what the agent reports of objects.
 func (d *bundleDeployment) finding(t texts) release.Finding {
 	found := release.Finding{Ready: max(0, d.Status.ResourceCounts.Ready)}
-	for _, of := range d.Status.NonReadyStatus[:min(len(d.Status.NonReadyStatus), maxObjects)] {
+	for _, of := range d.Status.NonReadyStatus {
 		reason := firstText(strings.Join(of.Summary.Message, "; "), of.Summary.State, "not ready")
 		found.NotReady = append(found.NotReady, release.Unready{Object: of.key(t), Reason: t.shown(reason)})
 	}
-	for _, of := range d.Status.ModifiedStatus[:min(len(d.Status.ModifiedStatus), maxObjects)] {
+	for _, of := range d.Status.ModifiedStatus {
 		switch {
 		case of.Missing && of.Exist:
 			found.NotOwned = append(found.NotOwned, release.OwnedObject{Object: of.key(t), Owner: "another owner"})
@@ -297,12 +331,12 @@ type OfflineError struct {
 }
 
 func (e *OfflineError) Error() string {
-	seen := "was never seen"
-	if !e.LastSeen.IsZero() {
-		seen = "was last seen at " + e.LastSeen.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("the agent of the cluster %s. The Bundle is written, and Fleet deploys it when the agent is back", seen)
+	return "the agent of the cluster " + e.seen() + ". The Bundle is written, and Fleet deploys it when the agent is back. " +
+		"Start the agent, or set on_offline = \"leave\" in the engine block to let the apply succeed"
 }
+
+// seen is when the agent was last seen, in words.
+func (e *OfflineError) seen() string { return agent{lastSeen: e.LastSeen, offline: true}.seen() }
 
 // cutGroup separates the group of an API version from its version.
 func cutGroup(apiVersion string) (group, version string, found bool) {

@@ -41,10 +41,10 @@ func newBundle(t *testing.T, name, fleetYAML string, contents map[string]string)
 }
 
 // deploymentsFor are those of bundles on clusters.
-func deploymentsFor(t *testing.T, bundles []*bundle.Bundle, clusters []target.Cluster, groups ...target.Group) []target.Deployment {
+func deploymentsFor(t *testing.T, bundles []*bundle.Bundle, clusters []target.Cluster) []target.Deployment {
 	t.Helper()
 	result, err := target.Deployments(t.Context(), target.Input{
-		Bundles: bundles, Clusters: clusters, Groups: groups, Evaluator: sandboxed.InProcess{},
+		Bundles: bundles, Clusters: clusters, Evaluator: sandboxed.InProcess{},
 		Rules: []target.Rule{{ClusterSelector: &fleetyaml.Selector{}}},
 	})
 	if err != nil {
@@ -70,9 +70,9 @@ type delivery struct {
 	needs    map[string][]string
 }
 
-func newDelivery(engine *Engine, owner, name, instance string) *delivery {
+func newDelivery(engine *Engine, name, instance string) *delivery {
 	return &delivery{
-		engine: engine, identity: deploy.TargetIdentity{Owner: owner, Target: name, Instance: instance}, create: true,
+		engine: engine, identity: deploy.TargetIdentity{Owner: "owner", Target: name, Instance: instance}, create: true,
 		settings: deploy.Settings{Wait: true, Timeout: 2 * time.Minute}, records: map[deploy.Key]deploy.Record{},
 	}
 }

@@ -82,11 +82,14 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			s.bundleMessage = messages[of.Name]
 		}
 		record, finding := e.observed(prior, s, drift)
+		if record.State == status.ErrApplied && of.hasSecrets() {
+			record.Message = withoutSecrets(prior, s)
+		}
 		switch {
 		case !of.isUnchanged() || !delivered:
-			record.State, record.Message = status.OutOfSync, "somebody else has changed the Bundle "+of.Name
+			record.State, record.Message = status.OutOfSync, "another client has changed the Bundle "+of.Name
 		case digest == goneDigest:
-			record.State, record.Message = status.WaitApplied, "its removal was begun"
+			record.State, record.Message = status.WaitApplied, "its removal is not finished"
 		default:
 			record.Digest = digest
 		}
@@ -95,6 +98,19 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			found.Findings[key] = *finding
 		}
 	}
+}
+
+// withoutSecrets is the message of a failed deployment whose secrets are not known here, so that they
+// cannot be masked: that of the apply, or where to find it.
+func withoutSecrets(prior deploy.Record, s sighting) string {
+	switch {
+	case prior.State == status.ErrApplied && prior.Message != "":
+		return prior.Message
+	case s.deployment == nil:
+		return "the management cluster has the message, which can contain secret values"
+	}
+	of := s.deployment.Metadata
+	return diff.PrintableLine("BundleDeployment " + of.Namespace + "/" + of.Name + " has the message, which can contain secret values")
 }
 
 // observed is the record of a deployment that was seen. finding is nil if the agent reports nothing
@@ -145,7 +161,7 @@ func (e *Engine) bundleMessage(ctx context.Context, c *client, name string) stri
 	if fromJSON(object, &of) != nil || of.Status.ObservedGeneration == of.Metadata.Generation {
 		return ""
 	}
-	text, _ := message(of.Status.Conditions, "Ready", isFalse)
+	text, _ := failureOf(of.Status.Conditions, "Ready")
 	if summary.MatchString(text) {
 		return ""
 	}

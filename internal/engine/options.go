@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -23,7 +26,7 @@ type UnsupportedError struct {
 }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s has no effect with an engine: %s", e.Option, e.Reason)
+	return fmt.Sprintf("%s is not supported with an engine: %s", e.Option, strings.TrimSuffix(e.Reason, "."))
 }
 
 // labelReference begins a value that Fleet replaces by a label of the cluster, also where
@@ -33,31 +36,32 @@ const labelReference = "global.fleet.clusterLabels."
 // Check returns what is wrong with a deployment that a real Fleet is to carry out. The errors are
 // *UnsupportedError, joined.
 func Check(d target.Deployment) error {
+	const bundles, targets = "fleet_bundle", "fleet_cluster_target"
 	var errs []error
-	refuse := func(is bool, option, reason string) {
+	// option is what the user has written, and attribute its row in the table.
+	refuse := func(is bool, option, of, attribute string) {
 		if is {
-			errs = append(errs, &UnsupportedError{Option: option, Reason: reason})
+			errs = append(errs, &UnsupportedError{Option: option, Reason: Refusal(of, attribute)})
 		}
 	}
 	helm := d.HelmOptions()
-	refuse(helm.CRDs != "", "helm.crds", "Fleet's agents leave the definitions below crds/ of a chart to Helm")
-	refuse(d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace, "createNamespace: false", "Fleet's agents always create the namespace")
-	refuse(d.WriteOnly != nil && len(d.WriteOnly.Files) > 0, target.FilesAttribute, "the files of a Bundle can be read in the management cluster")
-	refuse(d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Files) > 0, "a file encrypted by sops", "the files of a Bundle can be read in the management cluster")
+	refuse(helm.CRDs != "", "helm.crds or crds = "+helm.CRDs, bundles, "helm.crds")
+	refuse(d.Options.CreateNamespace != nil && !*d.Options.CreateNamespace, "createNamespace: false", bundles, "create_namespace")
+	refuse(d.WriteOnly != nil && len(d.WriteOnly.Files) > 0, target.FilesAttribute, targets, target.FilesAttribute)
+	refuse(d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Files) > 0, "a manifest encrypted by sops", bundles, "directory")
 	if directory, found := d.Bundle.ChartDirectory(d.Options.Helm); found {
-		refuse(path.Ext(directory) == ".tgz", "a packed chart in the bundle ("+directory+")", "unpack it")
+		refuse(path.Ext(directory) == ".tgz", "a packed chart in the bundle ("+directory+")", bundles, "helm.chart")
 	}
-	for name := range d.Bundle.Definition.Labels {
-		refuse(strings.Contains(name, wellknown.RancherDomain), "the label "+name, "Fleet and Rancher use it themselves")
-		refuse(strings.HasPrefix(name, labelPrefix), "the label "+name, "this provider uses it itself")
+	for _, name := range slices.Sorted(maps.Keys(d.Bundle.Definition.Labels)) {
+		refuse(strings.Contains(name, wellknown.RancherDomain) || strings.HasPrefix(name, labelPrefix), "the label "+name, bundles, "labels")
 	}
 	values := []any{helm.Values}
 	if d.WriteOnly != nil {
 		values = append(values, d.WriteOnly.Values)
 	}
-	fleetyaml.EachText(values, func(text string) {
-		refuse(strings.HasPrefix(text, labelReference), "a value that begins with "+labelReference, "Fleet would replace it by a label of the cluster")
-	})
+	refersToLabel := false
+	fleetyaml.EachText(values, func(text string) { refersToLabel = refersToLabel || strings.HasPrefix(text, labelReference) })
+	refuse(refersToLabel, "a value that begins with "+labelReference, bundles, "helm.values")
 	return errors.Join(errs...)
 }
 
@@ -91,9 +95,10 @@ func newEntry(d target.Deployment) (entry, error) {
 	return made, nil
 }
 
-// hidesValues reports whether the values of a deployment must not stand in a Bundle.
+// hidesValues reports whether the values of a deployment must not stand in a Bundle. Terraform does
+// not report which values of a configuration are sensitive, so all texts in it count.
 func hidesValues(d target.Deployment) bool {
-	return d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
+	return len(d.Bundle.HCL.Texts) > 0 || d.WriteOnly != nil && len(d.WriteOnly.Values) > 0 || d.Bundle.HasSecrets() && len(d.Bundle.Secrets.Leaves) > 0
 }
 
 // correctsDrift is correctDrift with the default of this provider, which is to correct drift.
@@ -182,9 +187,13 @@ func checkBundle(owner, name string, all []target.Deployment) error {
 		}
 		made.entries[d.Cluster] = translated
 	}
+	values, err := secretValues(made.entries, nil, func(string) bool { return false }, []byte(rand.Text()))
+	if err != nil {
+		return err
+	}
 	spec, err := made.compose()
 	if err != nil {
 		return err
 	}
-	return checkSize(name, spec, deploymentsText(made.entries))
+	return errors.Join(checkSize(name, spec, deploymentsText(made.entries)), checkValuesSize(name, values))
 }

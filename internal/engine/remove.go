@@ -101,13 +101,17 @@ func (r *run) removeBundle(ctx context.Context, bundle string, keys []deploy.Key
 	if len(dropped) == 0 {
 		return
 	}
-	isDeleted, err := r.drop(ctx, bundle, name, dropped)
+	digest, err = r.drop(ctx, bundle, name, dropped)
 	if err != nil {
 		fail(dropped, err)
 		return
 	}
 	forgotten := r.awaitDropped(ctx, name, dropped)
-	if !isDeleted || len(forgotten) == 0 {
+	if digest != "" {
+		r.awaitOthers(ctx, name, digest)
+		return
+	}
+	if len(forgotten) == 0 {
 		return
 	}
 	if err := r.store.awaitDeleted(ctx, name); err != nil {
@@ -184,13 +188,13 @@ func (r *run) awaitEmpty(ctx context.Context, name, digest string, clusters []st
 	}
 	for _, cluster := range clusters {
 		waiting.Go(status.RecoveringTo(func(err error) { note(cluster, err) }, "removing", func() {
-			var starving starving
+			var waiting starving
 			note(cluster, r.until(ctx, deploymentID{name, cluster}, r.request.Settings.Timeout, func(bd *bundleDeployment) error {
 				if bd == nil || bd.isGone(digest) {
 					return nil
 				}
 				s := sighting{deployment: bd, digest: digest, agent: r.view.clusters[cluster].agent}
-				if err := starving.mend(ctx, r, s); err != nil {
+				if err := waiting.mend(ctx, r, s); err != nil {
 					return err
 				}
 				if state, text := s.determine(r.engine.texts); state != status.Ready {
@@ -228,9 +232,9 @@ func (r *run) until(ctx context.Context, id deploymentID, limit time.Duration, c
 	}
 }
 
-// drop takes clusters out of a Bundle. The last ones delete it.
-func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (isDeleted bool, err error) {
-	digest, err := r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
+// drop takes clusters out of a Bundle, and returns its digest then. The last ones delete it, which is "".
+func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) (digest string, err error) {
+	digest, err = r.store.apply(ctx, edit{name: name, bundle: bundle, mark: r.markOf(bundle), change: func(before *stored) (content, error) {
 		if before == nil {
 			return content{}, nil
 		}
@@ -241,7 +245,7 @@ func (r *run) drop(ctx context.Context, bundle, name string, keys []deploy.Key) 
 		}
 		return wanted, nil
 	}})
-	return err == nil && digest == "", err
+	return digest, err
 }
 
 // forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a Bundle.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,6 +78,8 @@ type edit struct {
 	mark         mark
 	// own are the labels of the bundle, nil to keep those that there are.
 	own map[string]string
+	// secrets sets annotationSecrets.
+	secrets bool
 	// change makes the new content. before is nil if there is no Bundle. Without entries the
 	// Bundle is deleted.
 	change func(before *stored) (content, error)
@@ -115,6 +118,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := checkValuesSize(e.bundle, secret); err != nil {
+		return "", err
+	}
 	spec, err := wanted.compose()
 	if err != nil {
 		return "", err
@@ -127,6 +133,9 @@ func (s *store) try(ctx context.Context, e edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// A write that has begun is finished when ctx ends: without its Secret, Fleet would wait for the
+	// values of a Bundle for ever.
+	ctx = context.WithoutCancel(ctx)
 	uid, err := s.write(ctx, e, before, spec, deployments, digest)
 	if err != nil {
 		return "", err
@@ -155,17 +164,19 @@ func (s *store) write(ctx context.Context, e edit, before *stored, spec map[stri
 		if current != digest {
 			generation++
 		}
-		if current == digest && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) {
+		isMarked := !e.secrets || before.hasSecrets()
+		if current == digest && isMarked && before.isUnchanged() && equalTexts(before.Labels, wantedLabels) {
 			return before.UID, nil
 		}
 	}
 	about := child(object, "metadata")
 	about["labels"] = wantedLabels
 	annotations := map[string]any{}
-	for key, value := range child(about, "annotations") {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, child(about, "annotations"))
 	annotations[annotationDeployments], annotations[annotationGeneration] = deployments, strconv.FormatInt(generation, 10)
+	if e.secrets {
+		annotations[annotationSecrets] = "true"
+	}
 	about["annotations"] = annotations
 	object["spec"] = spec
 	delete(object, "status")

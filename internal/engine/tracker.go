@@ -54,9 +54,9 @@ func (t *tracker) follow(ctx context.Context) {
 // watch lists the deployments and watches them until the watch ends.
 func (t *tracker) watch(ctx context.Context) error {
 	listed := map[deploymentID]*bundleDeployment{}
-	version, err := list(ctx, t.client, deploymentsPath, t.selector, "", func(bd bundleDeployment) {
-		if id, ok := t.engine.idOf(&bd, t.clusters); ok {
-			listed[id] = &bd
+	version, err := t.client.deployments(ctx, t.selector, func(bd *bundleDeployment) {
+		if id, ok := t.engine.idOf(bd, t.clusters); ok {
+			listed[id] = bd
 		}
 	})
 	if err != nil {
@@ -78,6 +78,7 @@ func (t *tracker) see(event watchEvent) error {
 	if err := json.Unmarshal(event.Object, &bd); err != nil {
 		return err //nolint:wrapcheck // The caller names what was watched.
 	}
+	bd.trim()
 	id, ok := t.engine.idOf(&bd, t.clusters)
 	if !ok {
 		return nil
@@ -119,13 +120,34 @@ func (t *tracker) wake(id deploymentID) {
 	}
 }
 
+// lag is how many deployments of a Bundle were computed from an earlier version of it. changed is
+// closed when there is something new of one of them.
+func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, bd := range t.deployments {
+		if id.bundle != bundle || bd.Metadata.Labels[labelDigest] == digest {
+			continue
+		}
+		behind++
+		if changed == nil {
+			changed = t.channel(id)
+		}
+	}
+	return behind, changed
+}
+
 // deployment is the newest that is known of one. changed is closed when there is something new of
 // it.
 func (t *tracker) deployment(id deploymentID) (bd *bundleDeployment, changed <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.deployments[id], t.channel(id), t.err
+}
+
+func (t *tracker) channel(id deploymentID) <-chan struct{} {
 	if t.changed[id] == nil {
 		t.changed[id] = make(chan struct{})
 	}
-	return t.deployments[id], t.changed[id], t.err
+	return t.changed[id]
 }

@@ -56,6 +56,42 @@ func TestTrackerWakesOnlyWhoWaits(t *testing.T) {
 	}
 }
 
+// What waits for all deployments of a Bundle sees each that catches up, and the end.
+func TestTrackerLag(t *testing.T) {
+	t.Parallel()
+	const digest = "v1-new"
+	of := func(digest string) *bundleDeployment {
+		return &bundleDeployment{Metadata: metadata{Labels: map[string]string{labelDigest: digest}}}
+	}
+	ids := []deploymentID{{"web", "c1"}, {"web", "c2"}, {"web", "c3"}}
+	tracker := (&Engine{}).newTracker(nil, "", view{deployments: map[deploymentID]*bundleDeployment{
+		ids[0]: of("v1-old"), ids[1]: of("v1-old"), ids[2]: of(digest), {"db", "c1"}: of("v1-other"),
+	}})
+	for caught, want := range []int{2, 1, 0} {
+		behind, changed := tracker.lag("web", digest)
+		if behind != want || want > 0 && isClosed(changed) {
+			t.Fatalf("%d caught up: got %d behind, want %d, and nothing newer", caught, behind, want)
+		}
+		if want == 0 {
+			return
+		}
+		tracker.set(ids[2], of(digest))
+		if isClosed(changed) {
+			t.Errorf("%d caught up: an event of another one wakes", caught)
+		}
+		// Which of them it waits for is not defined, so all of them have an event.
+		for i := range caught + 1 {
+			tracker.set(ids[i], of(digest))
+		}
+		for i := caught + 1; i < 2; i++ {
+			tracker.set(ids[i], of("v1-old"))
+		}
+		if !isClosed(changed) {
+			t.Errorf("%d caught up: nothing wakes", caught)
+		}
+	}
+}
+
 func isClosed(changed <-chan struct{}) bool {
 	select {
 	case <-changed:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 const (
@@ -25,33 +26,100 @@ func hashOf(data map[string][]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// rootKey is the key of that Secret with the values that all clusters have in common. Fleet merges
+// those of a cluster into them (Fleet: pkg/helmvalues/set.go).
+const rootKey = "values.yaml"
+
 // secretValues are the contents of the values Secret, nil if no cluster needs one. before is what the
 // Secret has now. kept reports the clusters whose values stay as they are: a plan has not
 // shown that they change. salt is used if before has none.
 func secretValues(entries map[string]entry, before map[string][]byte, kept func(cluster string) bool, salt []byte) (map[string][]byte, error) {
-	data := map[string][]byte{}
+	hidden, deployed := map[string]map[string]any{}, 0
 	for cluster, of := range entries {
-		if known, ok := before[cluster]; ok && kept(cluster) && of.digest != goneDigest {
-			data[cluster] = known
+		if of.digest == goneDigest {
 			continue
 		}
-		if of.values == nil {
-			continue
+		deployed++
+		if known, ok := before[cluster]; ok && kept(cluster) {
+			if values, err := storedValues(before[rootKey], known); err == nil {
+				hidden[cluster] = values
+				continue
+			}
 		}
-		text, err := json.Marshal(of.values)
-		if err != nil {
-			return nil, fmt.Errorf("writing the values of cluster %s as JSON: %w", cluster, err)
+		if of.values != nil {
+			hidden[cluster] = of.values
 		}
-		data[cluster] = text
 	}
-	if len(data) == 0 {
+	if len(hidden) == 0 {
 		return nil, nil
+	}
+	data, err := valuesData(hidden, len(hidden) == deployed)
+	if err != nil {
+		return nil, err
 	}
 	data[saltKey] = salt
 	if known := before[saltKey]; len(known) > 0 {
 		data[saltKey] = known
 	}
 	return data, nil
+}
+
+// storedValues are those of one cluster in a Secret. No value stands in both parts.
+func storedValues(root, own []byte) (map[string]any, error) {
+	values := map[string]any{}
+	for _, text := range [][]byte{root, own} {
+		if len(text) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(text, &values); err != nil {
+			return nil, fmt.Errorf("reading stored values: %w", err)
+		}
+	}
+	return values, nil
+}
+
+// valuesData writes the values of clusters. factors says that what is equal on all of them stands
+// there once: a Secret has limits, too.
+func valuesData(hidden map[string]map[string]any, factors bool) (map[string][]byte, error) {
+	clusters := slices.Sorted(maps.Keys(hidden))
+	all := make([]map[string]any, len(clusters))
+	for i, cluster := range clusters {
+		all[i] = hidden[cluster]
+	}
+	root, own := map[string]any{}, all
+	if factors && len(clusters) > 1 {
+		root, own = factor(all)
+	}
+	data := make(map[string][]byte, len(clusters)+2) //nolint:mnd // the root and the salt
+	write := func(key string, values map[string]any) error {
+		text, err := json.Marshal(values)
+		if err != nil {
+			return fmt.Errorf("writing the values of %s as JSON: %w", key, err)
+		}
+		data[key] = text
+		return nil
+	}
+	for i, cluster := range clusters {
+		if err := write(cluster, own[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(root) == 0 {
+		return data, nil
+	}
+	return data, write(rootKey, root)
+}
+
+// checkValuesSize reports a values Secret that an API server would not store.
+func checkValuesSize(bundle string, data map[string][]byte) error {
+	size := 0
+	for key, text := range data {
+		size += len(key) + len(text)
+	}
+	if size > maxSecret {
+		return &TooLargeError{Bundle: bundle, What: "the values of all clusters", Object: "the Secret of a Bundle", Size: size, Limit: maxSecret}
+	}
+	return nil
 }
 
 // equalData reports whether two Secrets have the same contents.

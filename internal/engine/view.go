@@ -54,7 +54,7 @@ func (e *Engine) look(ctx context.Context, c *client, owner string, instances ma
 	}))
 	var listed []*bundleDeployment
 	reading.Go(status.Recovering("listing BundleDeployments", func() error {
-		_, err := list(ctx, c, deploymentsPath, selector(owner, instances), "", func(bd bundleDeployment) { listed = append(listed, &bd) })
+		_, err := c.deployments(ctx, selector(owner, instances), func(bd *bundleDeployment) { listed = append(listed, bd) })
 		if err != nil {
 			return e.failed("listing the BundleDeployments of", err)
 		}
@@ -82,14 +82,30 @@ func (e *Engine) idOf(bd *bundleDeployment, clusters map[string]managedCluster) 
 	return deploymentID{bundle: labels[labelBundleName], cluster: labels[labelCluster]}, isHere
 }
 
-func (e *Engine) listBundles(ctx context.Context, c *client, owner string, instances map[string]bool) (map[string]metadata, error) {
-	found := map[string]metadata{}
+// bundles lists Bundles without specification and status.
+func (c *client) bundles(ctx context.Context, namespace, selector string, see func(metadata)) error {
 	type partial struct {
 		Metadata metadata `json:"metadata"`
 	}
-	_, err := list(ctx, c, bundlesPath(e.settings.Namespace), selector(owner, instances), onlyMetadata, func(of partial) {
-		found[of.Metadata.Name] = of.Metadata
+	of := objectList{
+		kind: "Bundle", resource: bundleResource, namespace: namespace, selector: selector, accept: onlyMetadata, limit: maxBundles, bytes: maxInventory,
+	}
+	_, err := readPages(ctx, c.requests, of, func(of partial) { see(of.Metadata) })
+	return err
+}
+
+// deployments lists BundleDeployments of all namespaces, and returns the version of the list.
+func (c *client) deployments(ctx context.Context, selector string, see func(*bundleDeployment)) (version string, err error) {
+	of := objectList{kind: "BundleDeployment", resource: deploymentResource, selector: selector, limit: maxDeployments, bytes: maxDeploymentsSize}
+	return readPages(ctx, c.requests, of, func(bd bundleDeployment) {
+		bd.trim()
+		see(&bd)
 	})
+}
+
+func (e *Engine) listBundles(ctx context.Context, c *client, owner string, instances map[string]bool) (map[string]metadata, error) {
+	found := map[string]metadata{}
+	err := c.bundles(ctx, e.settings.Namespace, selector(owner, instances), func(of metadata) { found[of.Name] = of })
 	if err != nil {
 		return nil, e.failed("listing the Bundles of", err)
 	}
@@ -98,8 +114,8 @@ func (e *Engine) listBundles(ctx context.Context, c *client, owner string, insta
 
 func (e *Engine) listClusters(ctx context.Context, c *client) (map[string]managedCluster, error) {
 	found, now := map[string]managedCluster{}, time.Now()
-	clusters := inventoryList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory, page: pageSize}
-	err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
+	clusters := objectList{kind: "Cluster", resource: "clusters", namespace: e.settings.Namespace, limit: maxClusters, bytes: maxInventory}
+	_, err := readPages(ctx, c.requests, clusters, func(of clusterObject) {
 		seen := of.Status.Agent.LastSeen
 		found[of.Metadata.Name] = managedCluster{
 			agent: agent{lastSeen: seen, offline: now.Sub(seen) > e.settings.OfflineAfter}, uid: of.Metadata.UID, namespace: of.Status.Namespace,
@@ -131,7 +147,10 @@ func (v view) bundleOf(bundle string, known string) (metadata, bool) {
 	return first, first.Name != ""
 }
 
+// hasSecrets reports whether messages about a Bundle can contain what nothing masks.
+func (m *metadata) hasSecrets() bool { return m.Annotations[annotationSecrets] == "true" }
+
 // isUnchanged reports whether a Bundle is as this provider wrote it.
-func (m metadata) isUnchanged() bool {
+func (m *metadata) isUnchanged() bool {
 	return m.Annotations[annotationGeneration] == strconv.FormatInt(m.Generation, 10)
 }

@@ -93,6 +93,19 @@ func (f *providerData) checkDelivery(m *targetModel, diags *diag.Diagnostics) bo
 	return len(others) == 0
 }
 
+// notWithEngine reports what a target has and an engine cannot do.
+func (m *targetModel) notWithEngine() []report.Message {
+	var messages []report.Message
+	refuse := func(is bool, attribute string) {
+		if is {
+			messages = append(messages, report.NotWithEngine(m.Name.ValueString(), attribute, engine.Refusal("fleet_cluster_target", attribute))...)
+		}
+	}
+	refuse(m.holdsBroken(), "on_error")
+	refuse(!m.AdoptionKey.IsNull(), "adoption_key")
+	return messages
+}
+
 // checkDeployment finds what is wrong with a deployment before it is planned.
 func (f *providerData) checkDeployment(d target.Deployment) error {
 	if err := checkDeployment(d); err != nil || !f.hasEngine() {

@@ -1,18 +1,34 @@
 package provider_test
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// Values that a reader of Bundles must not see.
+const (
+	engineSensitive = "sensitive-value-of-the-configuration"
+	engineWriteOnly = "write-only-value-of-the-configuration"
 )
 
 // engineConfig has a chart, plain manifests and a kustomization on the clusters of a Fleet.
@@ -23,9 +39,9 @@ resource "fleet_bundle" "chart" {
   default_namespace = %[1]q
   files = {
     "web/Chart.yaml"         = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
-    "web/templates/all.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {zone: {{ .Values.zone }}, size: {{ .Values.size | quote }}}\n"
+    "web/templates/all.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {zone: {{ .Values.zone }}, size: {{ .Values.size | quote }}, sensitive: {{ .Values.sensitive }}, once: {{ .Values.once }}}\n"
   }
-  helm = { chart = "./web", release_name = "web", values = jsonencode({ zone = "$${ .ClusterValues.zone }", size = %[2]q }) }
+  helm = { chart = "./web", release_name = "web", values = jsonencode({ zone = "$${ .ClusterValues.zone }", size = %[2]q, sensitive = sensitive(%[4]q) }) }
 }
 
 resource "fleet_bundle" "plain" {
@@ -49,69 +65,250 @@ resource "fleet_cluster_target" "prod" {
   name    = "prod"
   bundles = [fleet_bundle.chart.bundles, fleet_bundle.plain.bundles, fleet_bundle.overlay.bundles]
   targets = [%[3]s]
+
+  values_wo         = { chart = { once = %[5]q } }
+  values_wo_version = { chart = "1" }
 }
 
 output "deployments" { value = fleet_cluster_target.prod.deployments }
 output "not_ready" { value = fleet_cluster_target.prod.not_ready }
 output "clusters" { value = fleet_cluster_target.prod.clusters }
-`, namespace, size, rule)
+`, namespace, size, rule, engineSensitive, engineWriteOnly)
 }
 
-// The main story of a target that a real Fleet delivers: create, plan again, change, take a cluster
-// out, destroy.
+// The main story of a target that a real Fleet delivers: create, plan again, a Bundle is deleted by
+// hand, an agent is offline, a cluster leaves, destroy. It is one test because nothing else may be
+// delivered while the clusters of the Fleet are read, nor to c3 while its agent is stopped.
+//
+//nolint:tparallel // See above.
 func TestAccEngine(t *testing.T) {
 	t.Parallel()
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
-	const namespace = "acc-engine"
-	provider := engineProvider(fleet, "")
-	everywhere := "{ cluster_selector = {} }"
+	fleet := testenv.SharedFleet(t)
+	t.Run("clusters", func(t *testing.T) { expectFleetClusters(t, fleet) })
+	s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine"}
 
-	w.configure(t, provider, engineConfig(namespace, "1", everywhere))
-	plan := unwrapped(w.run(t, "plan", "-input=false", "-out=tfplan"))
+	s.configure(t, "", "1", everyCluster)
+	plan := unwrapped(s.w.run(t, "plan", "-input=false", "-out=tfplan"))
 	for _, part := range []string{`"c1/chart"`, "web-1.2.3 acc-engine/web", "ConfigMap/acc-engine/kust-omized", "+9 ~0 -0 =0"} {
 		if !strings.Contains(plan, part) {
 			t.Errorf("the plan does not show %q:\n%s", part, plan)
 		}
 	}
-	w.run(t, "apply", "-input=false", "tfplan")
-	w.expectEmptyPlan(t)
-	var deployments, clusters map[string]string
-	decode(t, []byte(w.run(t, "output", "-json", "deployments")), &deployments)
-	decode(t, []byte(w.run(t, "output", "-json", "clusters")), &clusters)
-	if got, want := len(deployments), 9; got != want {
-		t.Errorf("deployments: got %d, want %d", got, want)
+	s.w.run(t, "apply", "-input=false", "tfplan")
+	s.w.expectEmptyPlan(t)
+	s.wantClusters(t, "3/3 deployments, 3/3 objects", "c1", "c2", "c3")
+	s.wantMaps(t, "c1", "c2", "c3")
+	s.wantSecretsOutsideOfBundles(t)
+
+	s.deleteBundle(t, "plain")
+	s.configure(t, "", "2", everyCluster)
+	want := []string{"+ c1/plain", "+ c2/plain", "+ c3/plain", "~ c1/chart", "~ c2/chart", "~ c3/chart"}
+	if diff := cmp.Diff(want, s.w.plannedChanges(t)); diff != "" {
+		t.Errorf("a Bundle was deleted by hand, and the chart has another value (-want +got):\n%s", diff)
 	}
-	all := "3/3 deployments, 3/3 objects"
-	if diff := cmp.Diff(map[string]string{"c1": all, "c2": all, "c3": all}, clusters); diff != "" {
-		t.Errorf("clusters (-want +got):\n%s", diff)
-	}
-	wantMaps(t, fleet, namespace, map[string][]string{"c1": {"kust-omized", "plain", "web"}, "c2": {"kust-omized", "plain", "web"}, "c3": {"kust-omized", "plain", "web"}})
+	s.w.run(t, "apply", "-input=false", "tfplan")
+	s.w.expectEmptyPlan(t)
+	s.wantMaps(t, "c1", "c2", "c3")
 
-	w.configure(t, provider, engineConfig(namespace, "2", everywhere))
-	w.run(t, "apply", "-auto-approve", "-input=false")
-	w.expectEmptyPlan(t)
+	s.offline(t)
 
-	w.configure(t, provider, engineConfig(namespace, "2", `{ cluster_selector = { match_labels = { env = "prod" } } }`))
-	w.run(t, "apply", "-auto-approve", "-input=false")
-	w.expectEmptyPlan(t)
-	wantMaps(t, fleet, namespace, map[string][]string{"c1": nil, "c2": {"kust-omized", "plain", "web"}, "c3": {"kust-omized", "plain", "web"}})
+	s.configure(t, "", "4", `{ cluster_selector = { match_labels = { env = "prod" } } }`)
+	s.w.apply(t)
+	s.w.expectEmptyPlan(t)
+	s.wantMaps(t, "c2", "c3")
 
-	w.run(t, "destroy", "-auto-approve", "-input=false")
-	wantMaps(t, fleet, namespace, map[string][]string{"c1": nil, "c2": nil, "c3": nil})
+	s.w.run(t, "destroy", "-auto-approve", "-input=false")
+	s.wantMaps(t)
 }
 
-// wantMaps compares the ConfigMaps of a namespace on the clusters of a Fleet.
-func wantMaps(t *testing.T, fleet *testenv.Fleet, namespace string, want map[string][]string) {
+const everyCluster = "{ cluster_selector = {} }"
+
+// engineStory is a target that a real Fleet delivers.
+type engineStory struct {
+	fleet     *testenv.Fleet
+	w         *workspace
+	namespace string
+}
+
+func (s engineStory) configure(t *testing.T, settings, size, rule string) {
 	t.Helper()
-	got := map[string][]string{}
-	for _, cluster := range slices.Sorted(maps.Keys(want)) {
-		client, err := kubernetes.NewForConfig(fleet.Cluster(cluster).RESTConfig())
+	s.w.configure(t, engineProvider(s.fleet, settings), engineConfig(s.namespace, size, rule))
+}
+
+// offline stops the agent of c3, and applies with both values of on_offline. Then the agent is back.
+func (s engineStory) offline(t *testing.T) {
+	t.Helper()
+	if err := s.fleet.StopAgent(t.Context(), "c3"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.fleet.StartAgent(context.WithoutCancel(t.Context()), "c3"); err != nil {
+			t.Error(err)
+		}
+	})
+	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+
+	s.configure(t, "on_offline = \"leave\"", "3", everyCluster)
+	s.w.run(t, "plan", "-out=tfplan", "-input=false")
+	for _, attribute := range []string{"not_ready", "clusters"} {
+		if !s.isUnknown(t, attribute) {
+			t.Errorf("with on_offline = leave, %s is known while planning", attribute)
+		}
+	}
+	if text := unwrapped(s.w.run(t, "apply", "-input=false", "tfplan")); !strings.Contains(text, "deployments wait for agents") || !strings.Contains(text, "c3/chart: the agent was last seen at") {
+		t.Errorf("the apply does not report that c3 waits for its agent:\n%s", text)
+	}
+	s.w.expectEmptyPlan(t)
+	s.wantNotReady(t, map[string]string{"c3/chart": "WaitApplied"})
+
+	s.configure(t, "on_offline = \"error\"", "3", everyCluster)
+	if diff := cmp.Diff([]string{"~ c3/chart"}, s.w.plannedChanges(t)); diff != "" {
+		t.Errorf("with on_offline = error (-want +got):\n%s", diff)
+	}
+	s.w.fail(t, []string{"apply", "-input=false", "tfplan"}, "deploying c3/chart failed", "the agent of the cluster was last seen at", "on_offline")
+
+	if err := s.fleet.StartAgent(t.Context(), "c3"); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, "c3 to have the last value", func(ctx context.Context) (bool, error) {
+		found, err := s.configMaps(t, "c3").Get(ctx, "web", metav1.GetOptions{})
+		return err == nil && found.Data["size"] == "3", err
+	})
+	s.until(t, "Fleet to report it", func(ctx context.Context) (bool, error) {
+		found, err := s.objects(t, "clusters").Get(ctx, "c3", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		state, _, err := unstructured.NestedString(found.Object, "status", "display", "state")
+		return state == "", err
+	})
+	s.w.run(t, "apply", "-refresh-only", "-auto-approve", "-input=false")
+	s.wantNotReady(t, map[string]string{})
+	s.w.expectEmptyPlan(t)
+}
+
+// isUnknown reports whether an attribute of the target is unknown in the saved plan, or its element for c3.
+func (s engineStory) isUnknown(t *testing.T, attribute string) bool {
+	t.Helper()
+	var plan struct {
+		ResourceChanges []struct {
+			Type   string
+			Change struct {
+				AfterUnknown map[string]any `json:"after_unknown"`
+			}
+		} `json:"resource_changes"`
+	}
+	if err := json.NewDecoder(strings.NewReader(s.w.run(t, "show", "-json", "tfplan"))).Decode(&plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range plan.ResourceChanges {
+		if resource.Type == "fleet_cluster_target" {
+			elements, _ := resource.Change.AfterUnknown[attribute].(map[string]any)
+			return resource.Change.AfterUnknown[attribute] == true || elements["c3"] == true
+		}
+	}
+	t.Fatal("the plan does not have the target")
+	return false
+}
+
+// objects are those of a kind of Fleet in the namespace of the engine.
+func (s engineStory) objects(t *testing.T, resource string) dynamic.ResourceInterface {
+	t.Helper()
+	return s.allObjects(t, resource).Namespace(testenv.FleetNamespace)
+}
+
+func (s engineStory) allObjects(t *testing.T, resource string) dynamic.NamespaceableResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(s.fleet.Management().RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: resource})
+}
+
+// deleteBundle deletes the Bundle of a bundle, and waits until Fleet has let go of it.
+func (s engineStory) deleteBundle(t *testing.T, bundle string) {
+	t.Helper()
+	ours := metav1.ListOptions{LabelSelector: "agentless-fleet.github.io/owner=acc,agentless-fleet.github.io/target=prod,agentless-fleet.github.io/bundle=" + bundle}
+	if err := s.objects(t, "bundles").DeleteCollection(t.Context(), metav1.DeleteOptions{}, ours); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, "the Bundle to be gone", func(ctx context.Context) (bool, error) {
+		found, err := s.objects(t, "bundles").List(ctx, ours)
+		return err == nil && len(found.Items) == 0, err
+	})
+}
+
+// wantSecretsOutsideOfBundles checks that secret values are on the clusters and in no object that a
+// reader of Bundles can read.
+func (s engineStory) wantSecretsOutsideOfBundles(t *testing.T) {
+	t.Helper()
+	found, err := s.configMaps(t, "c2").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{engineSensitive, engineWriteOnly}, []string{found.Data["sensitive"], found.Data["once"]}); diff != "" {
+		t.Errorf("values on c2 (-want +got):\n%s", diff)
+	}
+	for _, resource := range []string{"bundles", "bundledeployments", "contents"} {
+		all, err := s.allObjects(t, resource).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[cluster] = nil
-		found, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+		text, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{engineSensitive, engineWriteOnly} {
+			if strings.Contains(string(text), secret) || strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte(secret))) {
+				t.Errorf("the %s of Fleet contain the value %s", resource, secret)
+			}
+		}
+		if len(all.Items) == 0 {
+			t.Errorf("there are no %s", resource)
+		}
+	}
+}
+
+func (s engineStory) wantClusters(t *testing.T, text string, names ...string) {
+	t.Helper()
+	var got map[string]string
+	decode(t, []byte(s.w.run(t, "output", "-json", "clusters")), &got)
+	want := map[string]string{}
+	for _, name := range names {
+		want[name] = text
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
+
+// wantNotReady compares the deployments that are not ready, by their states.
+func (s engineStory) wantNotReady(t *testing.T, want map[string]string) {
+	t.Helper()
+	var got map[string]string
+	decode(t, []byte(s.w.run(t, "output", "-json", "not_ready")), &got)
+	for key, text := range got {
+		got[key], _, _ = strings.Cut(text, ":")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("not_ready (-want +got):\n%s", diff)
+	}
+}
+
+// wantMaps checks which clusters have the objects of the target.
+func (s engineStory) wantMaps(t *testing.T, clusters ...string) {
+	t.Helper()
+	want, got := map[string][]string{}, map[string][]string{}
+	for _, cluster := range []string{"c1", "c2", "c3"} {
+		if slices.Contains(clusters, cluster) {
+			want[cluster] = []string{"kust-omized", "plain", "web"}
+		}
+		found, err := s.configMaps(t, cluster).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, object := range found.Items {
@@ -122,7 +319,49 @@ func wantMaps(t *testing.T, fleet *testenv.Fleet, namespace string, want map[str
 		slices.Sort(got[cluster])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ConfigMaps in namespace %s (-want +got):\n%s", namespace, diff)
+		t.Errorf("ConfigMaps in namespace %s (-want +got):\n%s", s.namespace, diff)
+	}
+}
+
+func (s engineStory) configMaps(t *testing.T, cluster string) corev1.ConfigMapInterface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.fleet.Cluster(cluster).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.CoreV1().ConfigMaps(s.namespace)
+}
+
+func (s engineStory) until(t *testing.T, what string, is func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, is); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+// A bundle that a management cluster does not store is an error of the plan.
+func TestAccEngineTooLarge(t *testing.T) {
+	t.Parallel()
+	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+	noise := make([]byte, 2_000_000)
+	_, _ = rand.Read(noise) // It does not fail.
+	w.write(t, "large/noise.txt", base64.StdEncoding.EncodeToString(noise))
+	w.write(t, "large/all.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\n")
+	w.configure(t, engineProvider(fleet, ""), `
+resource "fleet_bundle" "large" {
+  name      = "large"
+  directory = "large"
+}
+
+resource "fleet_cluster_target" "large" {
+  name    = "large"
+  bundles = [fleet_bundle.large.bundles]
+  targets = [{ cluster_name = "c1" }]
+}
+`)
+	text := unwrapped(w.fail(t, []string{"plan", "-input=false"}, "and a Bundle of Fleet can have at most 1900000", "split the bundle"))
+	if !regexp.MustCompile(`take 2[0-9]{6} bytes`).MatchString(text) {
+		t.Errorf("the plan does not report the size of the bundle:\n%s", text)
 	}
 }
 

@@ -27,10 +27,11 @@ type fleetCluster struct {
 	State               string
 }
 
-// The clusters of a real Fleet, and another provider that takes them as its configuration.
-func TestAccFleetClusters(t *testing.T) {
-	t.Parallel()
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+// expectFleetClusters reads the clusters of a real Fleet, and gives them to another provider as its
+// configuration. Nothing may be delivered meanwhile: what a cluster is doing is part of its facts.
+func expectFleetClusters(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	w := newWorkspace(t)
 	createFleetGroup(t, fleet, "acc-prod", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"env": "prod"}}})
 	createFleetGroup(t, fleet, "acc-nothing", map[string]any{})
 	createFleetGroup(t, fleet, "acc-invalid", map[string]any{"selector": map[string]any{

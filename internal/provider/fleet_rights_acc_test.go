@@ -27,28 +27,30 @@ func TestAccEngineRights(t *testing.T) {
 		here      = testenv.FleetNamespace
 		ofCluster = "cluster-of-c1" // as Fleet makes them
 		system    = "kube-system"
+		// everywhere is all namespaces at once.
+		everywhere = ""
 	)
 	verbs := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	resources := []string{"fleet.cattle.io/bundles", "fleet.cattle.io/clusters", "fleet.cattle.io/clustergroups", "fleet.cattle.io/bundledeployments", "fleet.cattle.io/gitrepos", "/secrets"}
 	tests := map[string]map[string]string{
 		"engine-plan": {
-			here + " fleet.cattle.io/bundles":                "get list watch",
-			here + " fleet.cattle.io/clusters":               "get list watch",
-			here + " fleet.cattle.io/clustergroups":          "get list watch",
-			here + " fleet.cattle.io/bundledeployments":      "get list watch",
-			ofCluster + " fleet.cattle.io/bundledeployments": "get list watch",
-			system + " fleet.cattle.io/bundledeployments":    "get list watch",
-			" fleet.cattle.io/bundledeployments":             "get list watch",
+			here + " fleet.cattle.io/bundles":                 "get list watch",
+			here + " fleet.cattle.io/clusters":                "get list watch",
+			here + " fleet.cattle.io/clustergroups":           "get list watch",
+			here + " fleet.cattle.io/bundledeployments":       "get list watch",
+			ofCluster + " fleet.cattle.io/bundledeployments":  "get list watch",
+			system + " fleet.cattle.io/bundledeployments":     "get list watch",
+			everywhere + " fleet.cattle.io/bundledeployments": "get list watch",
 		},
 		"engine-apply": {
-			here + " fleet.cattle.io/bundles":                "get list watch create update patch delete",
-			here + " fleet.cattle.io/clusters":               "get list watch",
-			here + " fleet.cattle.io/clustergroups":          "get list watch",
-			here + " /secrets":                               "get create update",
-			here + " fleet.cattle.io/bundledeployments":      "get list watch patch",
-			ofCluster + " fleet.cattle.io/bundledeployments": "get list watch patch",
-			system + " fleet.cattle.io/bundledeployments":    "get list watch patch",
-			" fleet.cattle.io/bundledeployments":             "get list watch patch",
+			here + " fleet.cattle.io/bundles":                 "get list watch create update patch delete",
+			here + " fleet.cattle.io/clusters":                "get list watch",
+			here + " fleet.cattle.io/clustergroups":           "get list watch",
+			here + " /secrets":                                "get create update",
+			here + " fleet.cattle.io/bundledeployments":       "get list watch patch",
+			ofCluster + " fleet.cattle.io/bundledeployments":  "get list watch patch",
+			system + " fleet.cattle.io/bundledeployments":     "get list watch patch",
+			everywhere + " fleet.cattle.io/bundledeployments": "get list watch patch",
 		},
 	}
 	for name, may := range tests {
@@ -62,7 +64,7 @@ func TestAccEngineRights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, namespace := range []string{here, ofCluster, system, ""} {
+			for _, namespace := range []string{here, ofCluster, system, everywhere} {
 				for _, resource := range resources {
 					var allowed []string
 					for _, verb := range verbs {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -28,9 +29,7 @@ func engineValue(t *testing.T, given map[string]attr.Value) types.Object {
 		}
 		all[name] = null
 	}
-	for name, value := range given {
-		all[name] = value
-	}
+	maps.Copy(all, given)
 	return types.ObjectValueMust(kinds.AttrTypes, all)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
@@ -181,6 +182,9 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 	}
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, diags)
+	}
+	if plain.management != nil && len(plain.groups) > 0 && len(plain.entries) == 0 && !plain.clustersUnknown {
+		addMessages(diags, report.GroupsWithEngine(engine.Refusal("provider", "cluster_groups")))
 	}
 	return plain
 }

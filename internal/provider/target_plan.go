@@ -74,8 +74,8 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		known = private.ObjectVersions
 	}
 	desired, reason := f.desired(ctx, config, plan, known, diags)
-	if f.hasEngine() && plan.holdsBroken() {
-		addMessages(diags, report.NotWithEngine(name, "on_error", "All clusters of a bundle have the same files in its Bundle, so one cannot keep earlier ones."))
+	if f.hasEngine() {
+		addMessages(diags, plan.notWithEngine())
 	}
 	if diags.HasError() {
 		return marker

@@ -52,12 +52,12 @@ func interrupted(name string, apply *deploy.Interruption) []Message {
 		"and recovers each release whose operation was stopped.")
 }
 
-// removalLeftovers are lines of a report by what removals left behind.
-type removalLeftovers struct {
-	kept, inNamespace, notOwned, untrusted, leftToOthers, remains []string
+// leftovers are lines of a report by what an apply left behind.
+type leftovers struct {
+	kept, inNamespace, notOwned, untrusted, leftToOthers, remains, waits []string
 }
 
-func (l *removalLeftovers) add(notice deploy.Notice) {
+func (l *leftovers) add(notice deploy.Notice) {
 	key := target.Key(notice.Cluster, notice.Bundle)
 	add := func(to *[]string, what ...string) {
 		if len(what) > 0 {
@@ -76,11 +76,14 @@ func (l *removalLeftovers) add(notice deploy.Notice) {
 	if notice.Remains != "" {
 		add(&l.remains, notice.Remains)
 	}
+	if notice.Waits != "" {
+		add(&l.waits, notice.Waits)
+	}
 }
 
-// Notices reports what removals left behind, one warning for each reason.
+// Notices reports what removals left behind and what deployments wait for, one warning for each reason.
 func Notices(name string, notices []deploy.Notice) []Message {
-	var found removalLeftovers
+	var found leftovers
 	for _, notice := range notices {
 		found.add(notice)
 	}
@@ -103,6 +106,8 @@ func Notices(name string, notices []deploy.Notice) []Message {
 	add(found.remains, "releases can remain on clusters without an agent",
 		"The management cluster no longer has these deployments. The releases and their pods remain until Fleet's agent of the cluster is back and "+
 			"collects what has no deployment, up to an hour after its start:")
+	add(found.waits, "deployments wait for agents",
+		"Their Bundles are written, and nothing is deployed yet. Fleet's agents of these clusters carry it out when they are back. Until then, a refresh shows WaitApplied:")
 	add(found.leftToOthers, "releases of other owners are not removed", "These owners took over the releases, which stay as they are:")
 	return messages
 }

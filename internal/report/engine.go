@@ -21,3 +21,8 @@ func DeliveredOtherwise(name string, deployments []deploy.Key, byEngine bool) []
 func NotWithEngine(name, attribute, reason string) []Message {
 	return failureAt([]any{attribute}, "Target "+name+": "+attribute+" is not supported with an engine", reason)
 }
+
+// GroupsWithEngine reports groups of the configuration that would not count.
+func GroupsWithEngine(reason string) []Message {
+	return failureAt([]any{"cluster_groups"}, "cluster_groups has no effect", reason)
+}
