@@ -80,11 +80,12 @@ func TestTrackerLag(t *testing.T) {
 			t.Errorf("%d caught up: an event of another one wakes", caught)
 		}
 		// Which of them it waits for is not defined, so all of them have an event.
-		for i := range caught + 1 {
-			tracker.set(ids[i], of(digest))
-		}
-		for i := caught + 1; i < 2; i++ {
-			tracker.set(ids[i], of("v1-old"))
+		for i, id := range ids[:2] {
+			if i <= caught {
+				tracker.set(id, of(digest))
+			} else {
+				tracker.set(id, of("v1-old"))
+			}
 		}
 		if !isClosed(changed) {
 			t.Errorf("%d caught up: nothing wakes", caught)
