@@ -15,6 +15,9 @@ import (
 
 const clusterCount = 3
 
+// clusterNames are the names of the clusters in the configuration.
+func clusterNames() []string { return []string{"dev", "main", "edge"} }
+
 // clusters come up and go down.
 type clusters interface {
 	up(ctx context.Context, work string) (kubeconfig string, contexts []string, err error)
@@ -29,10 +32,12 @@ func clustersOf(kind string) (clusters, error) {
 		return &kindClusters{}, nil
 	case "contexts":
 		return contextClusters{}, nil
+	case engineKind:
+		return &engineClusters{}, nil
 	case "clean":
 		return nil, nil //nolint:nilnil // cleaning needs no clusters
 	}
-	return nil, fmt.Errorf("unknown clusters %q: local, kind or contexts", kind)
+	return nil, fmt.Errorf("unknown clusters %q: local, kind, contexts or fleet", kind)
 }
 
 // localClusters are control planes built from Go modules.

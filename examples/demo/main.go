@@ -5,6 +5,7 @@
 //	go run ./examples/demo            # local control planes, no Docker
 //	go run ./examples/demo kind       # three kind clusters
 //	go run ./examples/demo contexts   # the first three contexts of KUBECONFIG
+//	go run ./examples/demo fleet      # local control planes with a real Rancher Fleet as engine
 //	go run ./examples/demo clean      # removes what an interrupted demo left
 package main
 
@@ -68,7 +69,7 @@ func run(ctx context.Context, kind string) (err error) {
 	if err != nil {
 		return fmt.Errorf("bringing up clusters: %w", err)
 	}
-	story, err := newStory(ctx, work, kubeconfig, contexts)
+	story, err := newStory(ctx, work, kubeconfig, contexts, engineOf(clusters))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-# One provider block, three clusters, everything that the demo delivers.
+# Everything that the demo delivers. The provider block is in a file of its own: with clusters in
+# direct/provider.tf, with a Rancher Fleet as engine in engine/provider.tf.
 
 terraform {
   required_providers {
@@ -6,22 +7,7 @@ terraform {
   }
 }
 
-variable "kubeconfig" { type = string }
-variable "contexts" { type = list(string) }
 variable "repo" { type = string }
-variable "edge_env" {
-  type    = string
-  default = "prod"
-}
-
-provider "fleet" {
-  owner = "demo"
-  clusters = {
-    dev  = { config_path = var.kubeconfig, config_context = var.contexts[0], labels = { env = "dev" } }
-    main = { config_path = var.kubeconfig, config_context = var.contexts[1], labels = { env = "prod" } }
-    edge = { config_path = var.kubeconfig, config_context = var.contexts[2], labels = { env = var.edge_env } }
-  }
-}
 
 # A git repository with two bundles: a Helm chart with values per environment,
 # and plain manifests.

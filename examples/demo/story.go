@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -28,15 +30,17 @@ const namespace = "fleet-demo"
 type story struct {
 	git       *gittest.Server
 	terraform *terraform
-	// clients are by the name a cluster has in main.tf.
+	// clients are by the name a cluster has in the configuration.
 	clients map[string]kubernetes.Interface
 	// content is what the repository holds.
 	content map[string]string
+	// engine is nil if the provider itself connects to the clusters.
+	engine *engineClusters
 }
 
-func newStory(ctx context.Context, work, kubeconfig string, contexts []string) (*story, error) {
-	s := &story{clients: map[string]kubernetes.Interface{}, content: map[string]string{}}
-	for i, name := range []string{"dev", "main", "edge"} {
+func newStory(ctx context.Context, work, kubeconfig string, contexts []string, engine *engineClusters) (*story, error) {
+	s := &story{clients: map[string]kubernetes.Interface{}, content: map[string]string{}, engine: engine}
+	for i, name := range clusterNames() {
 		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 			&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
 			&clientcmd.ConfigOverrides{CurrentContext: contexts[i]},
@@ -60,7 +64,11 @@ func newStory(ctx context.Context, work, kubeconfig string, contexts []string) (
 		return nil, fmt.Errorf("starting the git server: %w", err)
 	}
 	s.git = server
-	if s.terraform, err = newTerraform(ctx, work); err != nil {
+	provider := "direct"
+	if engine != nil {
+		provider = "engine"
+	}
+	if s.terraform, err = newTerraform(ctx, work, provider); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, s.terraform.vars(map[string]any{"kubeconfig": kubeconfig, "contexts": contexts, "repo": server.URL("fleet")})
@@ -96,7 +104,7 @@ func (s *story) deliver(ctx context.Context) error {
 func (s *story) nothingToDo(ctx context.Context) error {
 	say("Each cluster now has one Helm release per bundle:")
 	everywhere := []string{"apps-apps-settings", "banner", "web"}
-	for _, name := range []string{"dev", "main", "edge"} {
+	for _, name := range clusterNames() {
 		if err := s.expectReleases(ctx, name, everywhere); err != nil {
 			return err
 		}
@@ -131,10 +139,11 @@ func (s *story) pushCommit(ctx context.Context) error {
 
 func (s *story) moveClusterOut(ctx context.Context) error {
 	say("Changing the label of cluster edge, so that it leaves the target: its deployments are removed.")
-	if err := s.terraform.vars(map[string]any{"edge_env": "retired"}); err != nil {
+	err := s.relabel(ctx)
+	if err != nil {
 		return err
 	}
-	err := s.planAndApply(ctx, "label.tfplan", 30, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
+	err = s.planAndApply(ctx, "label.tfplan", 30, []string{"- edge/apps-apps-settings", "- edge/apps-apps-web", "- edge/banner"})
 	if err != nil {
 		return err
 	}
@@ -143,6 +152,15 @@ func (s *story) moveClusterOut(ctx context.Context) error {
 		return err
 	}
 	return s.expectEmptyPlan(ctx)
+}
+
+// relabel changes the label where the provider reads it: in the configuration, or in Fleet's Cluster
+// object.
+func (s *story) relabel(ctx context.Context) error {
+	if s.engine == nil {
+		return s.terraform.vars(map[string]any{"edge_env": "retired"})
+	}
+	return s.engine.label(ctx, "edge", "env", "retired")
 }
 
 func (s *story) destroy(ctx context.Context) error {
@@ -213,19 +231,29 @@ func (s *story) expectEmptyPlan(ctx context.Context) error {
 	return nil
 }
 
+// forgetTime is how long an agent of Fleet may take to remove the record of a release whose objects it
+// has removed. An apply does not wait for that.
+const forgetTime = time.Minute
+
 // expectReleases checks the Helm releases of a cluster, and with none of them
 // that no object is left either.
 func (s *story) expectReleases(ctx context.Context, cluster string, want []string) error {
-	client := s.clients[cluster]
-	secrets, err := client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed"})
-	if err != nil {
-		return fmt.Errorf("listing releases of %s: %w", cluster, err)
-	}
 	var names []string
-	for _, secret := range secrets.Items {
-		names = append(names, secret.Labels["name"])
+	var err error
+	if s.engine == nil {
+		names, err = s.releases(ctx, cluster)
+	} else {
+		pollErr := wait.PollUntilContextTimeout(ctx, time.Second, forgetTime, true, func(ctx context.Context) (bool, error) {
+			names, err = s.releases(ctx, cluster)
+			return slices.Equal(names, want), err
+		})
+		if pollErr != nil && !wait.Interrupted(pollErr) {
+			err = pollErr
+		}
 	}
-	slices.Sort(names)
+	if err != nil {
+		return err
+	}
 	fmt.Printf("    %-5s %s\n", cluster, cmp.Or(strings.Join(names, ", "), "no releases"))
 	if !slices.Equal(names, want) {
 		return fmt.Errorf("cluster %s has the releases %q, expected were %q", cluster, names, want)
@@ -233,6 +261,24 @@ func (s *story) expectReleases(ctx context.Context, cluster string, want []strin
 	if len(want) > 0 {
 		return nil
 	}
+	return s.expectNoObjects(ctx, cluster)
+}
+
+func (s *story) releases(ctx context.Context, cluster string) ([]string, error) {
+	secrets, err := s.clients[cluster].CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=deployed"})
+	if err != nil {
+		return nil, fmt.Errorf("listing releases of %s: %w", cluster, err)
+	}
+	var names []string
+	for _, secret := range secrets.Items {
+		names = append(names, secret.Labels["name"])
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (s *story) expectNoObjects(ctx context.Context, cluster string) error {
+	client := s.clients[cluster]
 	managed := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=Helm"}
 	configMaps, err := client.CoreV1().ConfigMaps(namespace).List(ctx, managed)
 	if err != nil {

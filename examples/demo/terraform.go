@@ -25,7 +25,8 @@ type terraform struct {
 	env []string
 }
 
-func newTerraform(ctx context.Context, work string) (*terraform, error) {
+// newTerraform takes the provider block from a folder.
+func newTerraform(ctx context.Context, work, provider string) (*terraform, error) {
 	cli, err := testenv.TerraformCLI(ctx, func(format string, args ...any) { fmt.Printf("    "+format+"\n", args...) })
 	if err != nil {
 		return nil, err
@@ -48,12 +49,14 @@ func newTerraform(ctx context.Context, work string) (*terraform, error) {
 	if err := os.CopyFS(filepath.Join(dir, "banner"), os.DirFS(filepath.Join(demoDir, "banner"))); err != nil {
 		return nil, err
 	}
-	main, err := os.ReadFile(filepath.Join(demoDir, "main.tf"))
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), main, 0o600); err != nil {
-		return nil, err
+	for _, source := range []string{"main.tf", filepath.Join(provider, "provider.tf")} {
+		content, err := os.ReadFile(filepath.Join(demoDir, source))
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(source)), content, 0o600); err != nil {
+			return nil, err
+		}
 	}
 	env := append(os.Environ(), "TF_CLI_CONFIG_FILE="+configPath, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
 	return &terraform{cli: cli, dir: dir, env: env}, nil
@@ -93,7 +96,7 @@ func (t *terraform) plan(ctx context.Context, file string) (lines int, err error
 }
 
 // sourceLines are where Terraform quotes the configuration that a warning is about.
-var sourceLines = regexp.MustCompile(`(?m)^ +on main\.tf line \d+, in .*\n +\d+: .*\n`)
+var sourceLines = regexp.MustCompile(`(?m)^ +on (main|provider)\.tf line \d+, in .*\n +\d+: .*\n`)
 
 func (t *terraform) showTo(ctx context.Context, stdout io.Writer, args ...string) error {
 	fmt.Printf("\n$ terraform %s\n", strings.Join(args, " "))

@@ -8,12 +8,12 @@ type askedRow struct{ What, Limit, Measured, Floor, Verdict string }
 const notMeasured = "not measured"
 
 // askedSection is what the page says about promises.
-func askedSection(contest contestResult, scale scaleResult) (string, error) {
-	return fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale)})
+func askedSection(contest contestResult, scale scaleResult, engine engineResult) (string, error) {
+	return fill("asked.md.tmpl", map[string]any{"Rows": asked(contest, scale, engine)})
 }
 
 // asked are the promises on speed and size, row by row.
-func asked(contest contestResult, scale scaleResult) []askedRow {
+func asked(contest contestResult, scale scaleResult, engine engineResult) []askedRow {
 	small := cell{Work: work{Releases: 10, Objects: 4}, Network: "loopback", Wait: true}
 	const peer = "helm-provider"
 	rows := []askedRow{
@@ -30,7 +30,7 @@ func asked(contest contestResult, scale scaleResult) []askedRow {
 			rows = append(rows, contest.askRatio(what, middling, s, "helm", 1.0/4, "≤ 1/4"))
 		}
 	}
-	return append(rows, scale.askMemory(), scale.askGrowth(), scale.askProcesses())
+	return append(rows, scale.askMemory(), scale.askGrowth(), scale.askProcesses(), engine.askTime(), engine.askMemory(), engine.askRequests())
 }
 
 // askRatio compares this provider's median with another's.

@@ -65,7 +65,7 @@ func runContest(ctx context.Context, settings contestSettings) (result contestRe
 	if c.outsider, err = newClusterClient(c.env.Kubeconfig(), c.env.Contexts()); err != nil {
 		return contestResult{}, err
 	}
-	if c.result.Run, err = describe(ctx, here, c.env, cli, settings.command); err != nil {
+	if c.result.Run, err = describe(ctx, here, c.env.Cluster(0), cli, settings.command); err != nil {
 		return contestResult{}, err
 	}
 	maps.Copy(c.result.Run.Versions, versions)

@@ -31,7 +31,7 @@ func fleetConfiguration(t task) string {
 	for _, name := range t.contexts {
 		fmt.Fprintf(&clusters, "    %q = { config_path = %q, config_context = %q }\n", name, t.kubeconfig, name)
 	}
-	return fleetProvider(clusters.String(), t.charts()) + fmt.Sprintf(`
+	return fleetProvider(clustersBlock(clusters.String()), t.charts()) + fmt.Sprintf(`
 variable "targets" { type = list(string) }
 
 resource "fleet_cluster_target" "all" {
@@ -43,20 +43,21 @@ resource "fleet_cluster_target" "all" {
 `, t.wait)
 }
 
-// fleetProvider is what every configuration of this provider begins with: the entries of its clusters
-// and the charts.
-func fleetProvider(clusters, charts string) string {
+// clustersBlock are the entries of the provider's clusters.
+func clustersBlock(entries string) string { return "  clusters = {\n" + entries + "  }\n" }
+
+// fleetProvider is what every configuration of this provider begins with: what it connects to and
+// the charts.
+func fleetProvider(connections, charts string) string {
 	return requireProvider("fleet", fleetAddress) + fmt.Sprintf(`
 provider "fleet" {
   owner = "bench"
-  clusters = {
-%s  }
-}
+%s}
 
 resource "fleet_gitrepo" "all" {
   name      = "all"
   directory = %q
   paths     = ["*"]
 }
-`, clusters, charts)
+`, connections, charts)
 }

@@ -49,14 +49,14 @@ func thisMachine(ctx context.Context) machine {
 }
 
 // describe says when, where and with what something is measured.
-func describe(ctx context.Context, m machine, env *testenv.Env, cli, command string) (run, error) {
+func describe(ctx context.Context, m machine, cluster *testenv.Cluster, cli, command string) (run, error) {
 	r := run{Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Machine: m, Command: command}
 	r.Versions = map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	var err error
 	if r.Commit, err = commit(ctx); err != nil {
 		return run{}, err
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(env.Cluster(0).RESTConfig())
+	client, err := discovery.NewDiscoveryClientForConfig(cluster.RESTConfig())
 	if err != nil {
 		return run{}, err
 	}

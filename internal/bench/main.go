@@ -3,6 +3,7 @@
 //
 //	go run ./internal/bench contest   # make bench
 //	go run ./internal/bench scale     # make bench-scale
+//	go run ./internal/bench engine    # make bench-scale ENGINE=fleet
 //	go run ./internal/bench report    # write the page anew from what was measured last
 //
 // It runs from the root of the repository.
@@ -26,6 +27,7 @@ const (
 
 	contestRaw = ".build/bench/contest.json"
 	scaleRaw   = ".build/bench/scale.json"
+	engineRaw  = ".build/bench/engine.json"
 	page       = "docs/benchmarks.md"
 )
 
@@ -41,13 +43,15 @@ func main() {
 
 func runCommand(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("no command: contest, scale or report")
+		return errors.New("no command: contest, scale, engine or report")
 	}
 	switch args[0] {
 	case "contest":
 		return contestCommand(ctx, args[1:])
 	case "scale":
 		return scaleCommand(ctx, args[1:])
+	case "engine":
+		return engineCommand(ctx, args[1:])
 	case "report":
 		flags := flag.NewFlagSet("report", flag.ContinueOnError)
 		out := flags.String("out", page, "`file` for the report")
@@ -58,7 +62,7 @@ func runCommand(ctx context.Context, args []string) error {
 	case "floor":
 		return runFloor(ctx, args[1:])
 	}
-	return fmt.Errorf("unknown command %q: contest, scale or report", args[0])
+	return fmt.Errorf("unknown command %q: contest, scale, engine or report", args[0])
 }
 
 func contestCommand(ctx context.Context, args []string) error {

@@ -41,35 +41,49 @@ func connect(env *testenv.Env, latency time.Duration, dir string) (*network, err
 	}
 	config := clientcmdapi.NewConfig()
 	for i, name := range env.Contexts() {
-		if env.Cluster(i).Token() == "" {
-			n.close()
-			return nil, fmt.Errorf("cluster %s is reached without a token, which would not pass through a proxy: choose a latency of 0", name)
-		}
-		proxy, err := faulttest.Start(env.Cluster(i))
-		if err != nil {
-			n.close()
-			return nil, fmt.Errorf("starting a proxy before cluster %s: %w", name, err)
-		}
-		n.proxies = append(n.proxies, proxy)
-		proxy.Set(n.count)
-		if err := proxy.Disturb(faulttest.Disturbance{Latency: latency}); err != nil {
+		if err := n.proxy(env.Cluster(i), name, config); err != nil {
 			n.close()
 			return nil, err
 		}
-		config.Clusters[name] = &clientcmdapi.Cluster{Server: proxy.Host(), CertificateAuthorityData: proxy.CACertificate()}
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: env.Cluster(i).Token()}
-		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	}
 	n.kubeconfig = filepath.Join(dir, "kubeconfig-"+n.name())
-	content, err := clientcmd.Write(*config)
-	if err == nil {
-		err = os.WriteFile(n.kubeconfig, content, 0o600)
-	}
-	if err != nil {
+	if err := writeKubeconfig(n.kubeconfig, config); err != nil {
 		n.close()
-		return nil, fmt.Errorf("writing a kubeconfig: %w", err)
+		return nil, err
 	}
 	return n, nil
+}
+
+// proxy starts a proxy before a cluster and adds it to a kubeconfig.
+func (n *network) proxy(cluster *testenv.Cluster, name string, config *clientcmdapi.Config) error {
+	if cluster.Token() == "" {
+		return fmt.Errorf("cluster %s is reached without a token, which would not pass through a proxy: choose a latency of 0", name)
+	}
+	proxy, err := faulttest.Start(cluster)
+	if err != nil {
+		return fmt.Errorf("starting a proxy before cluster %s: %w", name, err)
+	}
+	n.proxies = append(n.proxies, proxy)
+	proxy.Set(n.count)
+	addContext(config, name, proxy, cluster.Token())
+	return proxy.Disturb(faulttest.Disturbance{Latency: n.latency})
+}
+
+func addContext(config *clientcmdapi.Config, name string, proxy *faulttest.Proxy, token string) {
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: proxy.Host(), CertificateAuthorityData: proxy.CACertificate()}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+}
+
+func writeKubeconfig(path string, config *clientcmdapi.Config) error {
+	content, err := clientcmd.Write(*config)
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return nil
 }
 
 func (n *network) close() {

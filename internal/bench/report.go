@@ -31,7 +31,15 @@ func writeReport(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sections := map[string]string{"contest": section(string(old), "contest"), "asked": section(string(old), "asked"), "scale": section(string(old), "scale")}
+	var engine engineResult
+	hasEngine, err := load(engineRaw, &engine)
+	if err != nil {
+		return "", err
+	}
+	sections := map[string]string{}
+	for _, name := range []string{"asked", "contest", "scale", "engine"} {
+		sections[name] = section(string(old), name)
+	}
 	if hasContest {
 		if sections["contest"], err = contestSection(contest); err != nil {
 			return "", err
@@ -49,8 +57,13 @@ func writeReport(path string) (string, error) {
 			return "", err
 		}
 	}
-	if hasContest || hasScale {
-		rows, err := askedSection(contest, scale)
+	if hasEngine {
+		if sections["engine"], err = engineSection(engine); err != nil {
+			return "", err
+		}
+	}
+	if hasContest || hasScale || hasEngine {
+		rows, err := askedSection(contest, scale, engine)
 		if err != nil {
 			return "", err
 		}

@@ -54,6 +54,20 @@ func grown() scaleResult {
 	return r
 }
 
+// engineGrown are two numbers of clusters, of which the larger one misses a limit.
+func engineGrown() engineResult {
+	r := engineResult{Bundles: 5, Run: measured().Run}
+	for _, count := range []int{30, 300} {
+		used := usage{Seconds: 2 + float64(count)*0.005, Provider: provider{Processes: 1, Peak: int64(50+count/2) * megabyte, CPU: 1.5}}
+		r.Samples = append(
+			r.Samples,
+			engineSample{Clusters: count, Step: "create", Usage: used, Waiting: used.Seconds * 0.75, Requests: map[string]int{"list": 4, "create": 5, "watch": 1}},
+			engineSample{Clusters: count, Step: nothingPlanned, Usage: used, Requests: map[string]int{"list": 4, furtherPages: count * 5 / 250}},
+		)
+	}
+	return r
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	contest, err := contestSection(measured())
@@ -64,7 +78,11 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := askedSection(measured(), grown())
+	rows, err := askedSection(measured(), grown(), engineGrown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := engineSection(engineGrown())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +90,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := pageOf(map[string]string{"contest": contest, "scale": scale, "asked": rows}, "benchmarks.svg")
+	page, err := pageOf(map[string]string{"contest": contest, "scale": scale, "engine": engine, "asked": rows}, "benchmarks.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +123,7 @@ func TestReport(t *testing.T) {
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	got := map[string]askedRow{}
-	for _, row := range asked(measured(), grown()) {
+	for _, row := range asked(measured(), grown(), engineGrown()) {
 		got[row.What] = row
 	}
 	want := map[string]string{
@@ -113,14 +131,17 @@ func TestAsked(t *testing.T) {
 		"first apply, the aim":                             "**not met**",
 		"change one value everywhere":                      "**not met**",
 		"plan, nothing changed, with live drift detection": "–",
-		"destroy":                                                "–",
-		"releases of 40 objects, 50 ms: install":                 "–",
-		"releases of 40 objects, 50 ms: change":                  "–",
-		"releases of 40 objects, 50 ms without waiting: install": "met",
-		"releases of 40 objects, 50 ms without waiting: change":  "–",
-		"memory of the provider, 20 clusters":                    "met",
-		"memory for each further cluster":                        "met",
-		"processes of the provider at once":                      "met",
+		"destroy":                                                      "–",
+		"releases of 40 objects, 50 ms: install":                       "–",
+		"releases of 40 objects, 50 ms: change":                        "–",
+		"releases of 40 objects, 50 ms without waiting: install":       "met",
+		"releases of 40 objects, 50 ms without waiting: change":        "–",
+		"memory of the provider, 20 clusters":                          "met",
+		"memory for each further cluster":                              "met",
+		"processes of the provider at once":                            "met",
+		"engine: plan of nothing, for each deployment":                 "**not met**",
+		"engine: memory of a plan of nothing":                          "met",
+		"engine: requests of a plan of nothing, without further pages": "met",
 	}
 	verdicts := map[string]string{}
 	for what, row := range got {
@@ -156,19 +177,23 @@ func TestSectionStays(t *testing.T) {
 // A run of one part leaves the rows of the other as they were.
 func TestKeepRows(t *testing.T) {
 	t.Parallel()
-	both, err := askedSection(measured(), grown())
+	both, err := askedSection(measured(), grown(), engineGrown())
 	if err != nil {
 		t.Fatal(err)
 	}
-	contest, err := askedSection(measured(), scaleResult{})
+	contest, err := askedSection(measured(), scaleResult{}, engineResult{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale, err := askedSection(contestResult{}, grown())
+	scale, err := askedSection(contestResult{}, grown(), engineResult{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"contest": contest, "scale": scale} {
+	engine, err := askedSection(contestResult{}, scaleResult{}, engineGrown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"contest": contest, "scale": scale, "engine": engine} {
 		if text == both {
 			t.Errorf("the %s alone knows everything", name)
 		}

@@ -58,6 +58,26 @@ type scaleSample struct {
 	Usage   usage  `json:"usage"`
 }
 
+// engineResult is all that was measured with a Fleet as engine.
+type engineResult struct {
+	Run     run            `json:"run"`
+	Bundles int            `json:"bundles"`
+	Samples []engineSample `json:"samples"`
+}
+
+// An engineSample is one step with so many clusters.
+type engineSample struct {
+	Clusters int    `json:"clusters"`
+	Step     string `json:"step"`
+	Usage    usage  `json:"usage"`
+	// Requests are those of the provider to the management cluster by verb. Further pages of a list
+	// are counted apart.
+	Requests map[string]int `json:"requests"`
+	// Waiting are the seconds from the first write of a Bundle until the last deployment was applied
+	// or deleted.
+	Waiting float64 `json:"waiting_seconds,omitempty"`
+}
+
 func save(path string, result any) error {
 	content, err := json.MarshalIndent(result, "", " ")
 	if err != nil {

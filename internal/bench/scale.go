@@ -75,7 +75,7 @@ func runScale(ctx context.Context, settings scaleSettings) (err error) {
 		return err
 	}
 	g.result.Bundles = settings.bundles
-	if g.result.Run, err = describe(ctx, here, env, cli, settings.command); err != nil {
+	if g.result.Run, err = describe(ctx, here, env.Cluster(0), cli, settings.command); err != nil {
 		return err
 	}
 	for _, count := range settings.entries {
@@ -162,10 +162,15 @@ func scaleCharts(bundles int, all []entry, value string) map[string]string {
 	for _, e := range all {
 		fmt.Fprintf(&places, "- {clusterName: %s, namespace: %s}\n", e.name, e.namespace)
 	}
+	return chartFiles(bundles, fmt.Sprintf("  values: {value: %s}\ntargetCustomizations:\n%s", value, &places))
+}
+
+// chartFiles are those of bundles, with options after the name of their release.
+func chartFiles(bundles int, options string) map[string]string {
 	files := map[string]string{}
 	for i := range bundles {
 		name := fmt.Sprintf("%s%02d", namePrefix, i+1)
-		files[name+"/fleet.yaml"] = fmt.Sprintf("helm:\n  releaseName: %s\n  values: {value: %s}\ntargetCustomizations:\n%s", name, value, &places)
+		files[name+"/fleet.yaml"] = fmt.Sprintf("helm:\n  releaseName: %s\n%s", name, options)
 		files[name+"/Chart.yaml"] = fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 1.0.0\n", name)
 		for k := range scaleObjects {
 			files[fmt.Sprintf("%s/templates/%d.yaml", name, k)] = fmt.Sprintf(
@@ -175,18 +180,20 @@ func scaleCharts(bundles int, all []entry, value string) map[string]string {
 	return files
 }
 
-func scaleConfiguration(t task, all []entry) string {
-	var clusters strings.Builder
-	for _, e := range all {
-		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %q }\n", e.name, t.kubeconfig, e.context)
-	}
-	return fleetProvider(clusters.String(), t.charts()) + `
+const scaleTarget = `
 resource "fleet_cluster_target" "all" {
   name    = "all"
   bundles = [fleet_gitrepo.all.bundles]
   targets = [{ cluster_selector = {} }]
 }
 `
+
+func scaleConfiguration(t task, all []entry) string {
+	var clusters strings.Builder
+	for _, e := range all {
+		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %q }\n", e.name, t.kubeconfig, e.context)
+	}
+	return fleetProvider(clustersBlock(clusters.String()), t.charts()) + scaleTarget
 }
 
 // check looks at every namespace.

@@ -117,13 +117,15 @@ func (h handBack) bundle(ctx context.Context, bundle string, keys []deploy.Key) 
 		h.fail(released, err)
 		return
 	}
-	for _, key := range released {
-		if err := h.awaitForgotten(ctx, name, key.Cluster); err != nil {
-			h.fail([]deploy.Key{key}, err)
-		}
+	if left, err := h.awaitForgotten(ctx, name, released); err != nil {
+		h.fail(left, err)
 	}
 	if digest != "" {
 		h.awaitOthers(ctx, name, digest)
+		return
+	}
+	if err := h.store.awaitDeleted(ctx, name); err != nil {
+		h.fail(released, err)
 	}
 }
 

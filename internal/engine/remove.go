@@ -106,9 +106,16 @@ func (r removal) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 		fail(dropped, err)
 		return
 	}
-	r.awaitDropped(ctx, name, dropped)
+	forgotten := r.awaitDropped(ctx, name, dropped)
 	if digest != "" {
 		r.awaitOthers(ctx, name, digest)
+		return
+	}
+	if len(forgotten) == 0 {
+		return
+	}
+	if err := r.store.awaitDeleted(ctx, name); err != nil {
+		fail(forgotten, err)
 	}
 }
 
@@ -246,37 +253,57 @@ func (r removal) drop(ctx context.Context, bundle, name string, keys []deploy.Ke
 		}
 		return wanted, nil
 	}})
-	if err != nil || digest != "" {
-		return digest, err
-	}
-	return "", r.store.awaitDeleted(ctx, name)
+	return digest, err
 }
 
-// forgetTime is how long Fleet's controller may take to delete a BundleDeployment.
+// forgetTime is how long Fleet's controller may take to delete the next BundleDeployment of a Bundle.
 const forgetTime = time.Minute
 
 // awaitDropped waits until Fleet has forgotten deployments, and reports those that nobody removes
-// from their cluster now.
-func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Key) {
+// from their cluster now. It returns the deployments that are forgotten.
+func (r removal) awaitDropped(ctx context.Context, name string, keys []deploy.Key) (forgotten []deploy.Key) {
+	left, err := r.awaitForgotten(ctx, name, keys)
 	for _, key := range keys {
-		if err := r.awaitForgotten(ctx, name, key.Cluster); err != nil {
+		if slices.Contains(left, key) {
 			prior := r.request.Prior[key]
 			r.fail(key, "removing", err, &prior)
 			continue
 		}
-		if r.isOffline(key) && !r.isClaimed(key) {
-			prior := r.request.Prior[key]
-			r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
-		}
+		forgotten = append(forgotten, key)
+		r.noticeRemains(key)
 	}
+	return forgotten
 }
 
-// awaitForgotten waits until Fleet has deleted the BundleDeployment of a deployment.
-func (r removal) awaitForgotten(ctx context.Context, name, cluster string) error {
-	return r.until(ctx, deploymentID{name, cluster}, forgetTime, func(bd *bundleDeployment) error {
-		if bd == nil {
-			return nil
+// awaitForgotten waits until Fleet has deleted the BundleDeployments of deployments. Of many clusters
+// Fleet deletes some a second, so the time begins again with each. left are those that it still has,
+// and err is why.
+func (r removal) awaitForgotten(ctx context.Context, name string, keys []deploy.Key) (left []deploy.Key, err error) {
+	isForgotten := func(key deploy.Key) bool {
+		bd, _, _ := r.tracker.deployment(deploymentID{name, key.Cluster})
+		return bd == nil
+	}
+	for left = slices.Clone(keys); len(left) > 0; {
+		err = r.until(ctx, deploymentID{name, left[0].Cluster}, forgetTime, func(bd *bundleDeployment) error {
+			if bd == nil {
+				return nil
+			}
+			return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
+		})
+		before := len(left)
+		left = slices.DeleteFunc(left, isForgotten)
+		if err != nil && (len(left) == before || ctx.Err() != nil) {
+			return left, err
 		}
-		return &StateError{State: status.WaitApplied, Text: "Fleet's controller has not deleted its BundleDeployment yet"}
-	})
+	}
+	return nil, nil
+}
+
+// noticeRemains reports a release that stays on its cluster until the agent is back.
+func (r removal) noticeRemains(key deploy.Key) {
+	if !r.isOffline(key) || r.isClaimed(key) {
+		return
+	}
+	prior := r.request.Prior[key]
+	r.notice(deploy.Notice{Cluster: key.Cluster, Bundle: key.Bundle, Remains: "release " + release.Key(prior.Namespace, prior.Release) + r.view.clusters[key.Cluster].text()})
 }

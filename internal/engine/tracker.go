@@ -21,15 +21,16 @@ type tracker struct {
 
 	mu          sync.Mutex
 	deployments map[deploymentID]*bundleDeployment
-	// changed is closed and replaced with each change.
-	changed chan struct{}
+	// changed are channels of those that somebody waits for. One is closed and removed with a change of
+	// its deployment.
+	changed map[deploymentID]chan struct{}
 	// err is why the last list or watch failed, nil after one that did not.
 	err error
 }
 
 func (e *Engine) newTracker(c *client, selector string, seen view) *tracker {
 	return &tracker{
-		engine: e, client: c, selector: selector, clusters: seen.clusters, deployments: maps.Clone(seen.deployments), changed: make(chan struct{}),
+		engine: e, client: c, selector: selector, clusters: seen.clusters, deployments: maps.Clone(seen.deployments), changed: map[deploymentID]chan struct{}{},
 	}
 }
 
@@ -61,7 +62,7 @@ func (t *tracker) watch(ctx context.Context) error {
 	if err != nil {
 		return t.engine.failed("listing the BundleDeployments of", err)
 	}
-	t.update(func() { t.deployments, t.err = listed, nil })
+	t.replace(listed)
 	err = t.client.watch(ctx, deploymentsPath, t.selector, version, t.see)
 	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && ctx.Err() == nil {
 		return t.engine.failed("watching the BundleDeployments of", err)
@@ -82,41 +83,71 @@ func (t *tracker) see(event watchEvent) error {
 	if !ok {
 		return nil
 	}
-	t.update(func() {
-		if event.Type == "DELETED" {
-			delete(t.deployments, id)
-			return
-		}
-		t.deployments[id] = &bd
-	})
+	if event.Type == "DELETED" {
+		t.set(id, nil)
+	} else {
+		t.set(id, &bd)
+	}
 	return nil
 }
 
-func (t *tracker) update(change func()) {
+// replace wakes all who wait: each looks whether its deployment is another one.
+func (t *tracker) replace(listed map[deploymentID]*bundleDeployment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	change()
-	close(t.changed)
-	t.changed = make(chan struct{})
+	t.deployments, t.err = listed, nil
+	for id := range t.changed {
+		t.wake(id)
+	}
+}
+
+// set wakes those who wait for this deployment.
+func (t *tracker) set(id deploymentID, bd *bundleDeployment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if bd == nil {
+		delete(t.deployments, id)
+	} else {
+		t.deployments[id] = bd
+	}
+	t.wake(id)
+}
+
+func (t *tracker) wake(id deploymentID) {
+	if changed, waits := t.changed[id]; waits {
+		close(changed)
+		delete(t.changed, id)
+	}
 }
 
 // lag is how many deployments of a Bundle were computed from an earlier version of it. changed is
-// closed when there is something new of any.
+// closed when there is something new of one of them.
 func (t *tracker) lag(bundle, digest string) (behind int, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, bd := range t.deployments {
-		if id.bundle == bundle && bd.Metadata.Labels[labelDigest] != digest {
-			behind++
+		if id.bundle != bundle || bd.Metadata.Labels[labelDigest] == digest {
+			continue
+		}
+		behind++
+		if changed == nil {
+			changed = t.channel(id)
 		}
 	}
-	return behind, t.changed
+	return behind, changed
 }
 
 // deployment is the newest that is known of one. changed is closed when there is something new of
-// any.
+// it.
 func (t *tracker) deployment(id deploymentID) (bd *bundleDeployment, changed <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.deployments[id], t.changed, t.err
+	return t.deployments[id], t.channel(id), t.err
+}
+
+func (t *tracker) channel(id deploymentID) <-chan struct{} {
+	if t.changed[id] == nil {
+		t.changed[id] = make(chan struct{})
+	}
+	return t.changed[id]
 }

@@ -36,7 +36,8 @@ type FleetCluster struct {
 
 // FleetOptions say what to start.
 type FleetOptions struct {
-	// Clusters are those to deliver to, beside the management cluster.
+	// Clusters are those to deliver to, beside the management cluster. There may be none, for a Fleet of
+	// simulated clusters.
 	Clusters []FleetCluster
 	// Parent and Log are those of Options.
 	Parent string
@@ -97,7 +98,7 @@ func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetClus
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := management.install(ctx, programs)
+	kubeconfig, err := management.install(ctx, programs, len(clusters) > 0)
 	if err != nil {
 		return fmt.Errorf("installing Fleet: %w", err)
 	}

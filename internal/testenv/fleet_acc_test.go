@@ -2,9 +2,12 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +33,7 @@ func TestFleet(t *testing.T) {
 	bundles := bundleClient(t, fleet)
 	t.Run("every process belongs to the environment", func(t *testing.T) { checkProcesses(t, fleet) })
 	t.Run("a Bundle is deployed and removed", func(t *testing.T) {
-		createBundle(t, bundles, "seen", "env", "dev")
+		createBundle(t, bundles, "seen", "dev")
 		untilDeployed(t, fleet, "dev", "seen", "zone-a")
 		if _, err := getDelivered(t, fleet, "prod", "seen"); !apierrors.IsNotFound(err) {
 			t.Errorf("a cluster that the Bundle does not select: got error %v, want not found", err)
@@ -42,7 +45,7 @@ func TestFleet(t *testing.T) {
 		if err := fleet.StopAgent(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
-		createBundle(t, bundles, "late", "env", "prod")
+		createBundle(t, bundles, "late", "prod")
 		until(t, "the BundleDeployment is there", func(ctx context.Context) error {
 			return bundleDeploymentExists(ctx, fleet, "late")
 		})
@@ -60,11 +63,74 @@ func TestFleet(t *testing.T) {
 		if err := fleet.StopController(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		createBundle(t, bundles, "missed", "env", "dev")
+		createBundle(t, bundles, "missed", "dev")
 		if err := fleet.StartController(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		untilDeployed(t, fleet, "dev", "missed", "zone-a")
+	})
+}
+
+// TestFleetSimulated delivers to clusters that are not there.
+func TestFleetSimulated(t *testing.T) {
+	t.Parallel()
+	fleet := NewFleet(t)
+	var clusters []FleetCluster
+	for i := range simulatedClusters() {
+		clusters = append(clusters, FleetCluster{Name: fmt.Sprintf("s%03d", i), Labels: map[string]string{"env": "sim"}, TemplateValues: map[string]any{"zone": "z"}})
+	}
+	began := time.Now()
+	simulation, err := fleet.Simulate(t.Context(), clusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d clusters after %s", len(clusters), time.Since(began).Round(time.Second))
+	began = time.Now()
+	bundles := bundleClient(t, fleet)
+	createBundle(t, bundles, "many", "sim")
+	untilReady(t, bundles, "many", len(clusters))
+	t.Logf("ready on all after %s", time.Since(began).Round(time.Second))
+
+	simulation.Stop()
+	createBundle(t, bundles, "unseen", "sim")
+	until(t, "the BundleDeployments are there", func(ctx context.Context) error {
+		found, err := bundleDeployments(ctx, fleet, "unseen")
+		if err == nil && len(found) != len(clusters) {
+			err = fmt.Errorf("there are %d", len(found))
+		}
+		return err
+	})
+	found, err := bundleDeployments(t.Context(), fleet, "unseen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deployment := range found {
+		if applied, _, _ := unstructured.NestedString(deployment.Object, "status", "appliedDeploymentID"); applied != "" {
+			t.Errorf("%s is applied without a stand-in", deployment.GetName())
+		}
+	}
+}
+
+// simulatedClusters are few for a test; FLEET_TEST_SIMULATED sets another number to measure with.
+func simulatedClusters() int {
+	if number, err := strconv.Atoi(os.Getenv("FLEET_TEST_SIMULATED")); err == nil {
+		return number
+	}
+	return 20
+}
+
+func untilReady(t *testing.T, bundles dynamic.ResourceInterface, name string, clusters int) {
+	t.Helper()
+	until(t, "Bundle "+name+" is ready", func(ctx context.Context) error {
+		found, err := bundles.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		shown, _, err := unstructured.NestedString(found.Object, "status", "display", "readyClusters")
+		if want := fmt.Sprintf("%d/%d", clusters, clusters); err == nil && shown != want {
+			err = fmt.Errorf("it is ready on %s, want %s", shown, want)
+		}
+		return err
 	})
 }
 
@@ -115,8 +181,8 @@ func fleetResource(name string) schema.GroupVersionResource {
 	return fleetClusters().GroupVersion().WithResource(name)
 }
 
-// createBundle delivers a ConfigMap of the same name to the clusters with a label.
-func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, label, value string) {
+// createBundle delivers a ConfigMap of the same name to the clusters with a label env.
+func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, env string) {
 	t.Helper()
 	content := strings.Join([]string{
 		"apiVersion: v1", "kind: ConfigMap", "metadata: {name: " + name + "}", "data: {zone: \"{{ .Values.zone }}\"}",
@@ -135,7 +201,7 @@ func createBundle(t *testing.T, bundles dynamic.ResourceInterface, name, label, 
 				map[string]any{"name": "chart/Chart.yaml", "content": "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"},
 				map[string]any{"name": "chart/templates/all.yaml", "content": content},
 			},
-			"targets": []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{label: value}}}},
+			"targets": []any{map[string]any{"clusterSelector": map[string]any{"matchLabels": map[string]any{"env": env}}}},
 		},
 	}}
 	bundle.SetName(name)
@@ -184,27 +250,35 @@ func untilRemoved(t *testing.T, fleet *Fleet, cluster, name string) {
 		case err != nil:
 			return err
 		default:
-			return fmt.Errorf("it is still there")
+			return errors.New("it is still there")
 		}
 	})
 }
 
 func bundleDeploymentExists(ctx context.Context, fleet *Fleet, bundle string) error {
-	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
-	if err != nil {
-		return err
-	}
-	found, err := client.Resource(fleetResource("bundledeployments")).List(ctx, metav1.ListOptions{LabelSelector: "fleet.cattle.io/bundle-name=" + bundle})
-	if err == nil && len(found.Items) != 1 {
-		err = fmt.Errorf("BundleDeployments of %s: got %d, want 1", bundle, len(found.Items))
+	found, err := bundleDeployments(ctx, fleet, bundle)
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("BundleDeployments of %s: got %d, want 1", bundle, len(found))
 	}
 	return err
+}
+
+func bundleDeployments(ctx context.Context, fleet *Fleet, bundle string) ([]unstructured.Unstructured, error) {
+	client, err := dynamic.NewForConfig(fleet.Management().RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	found, err := client.Resource(fleetDeployments()).List(ctx, metav1.ListOptions{LabelSelector: "fleet.cattle.io/bundle-name=" + bundle})
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
 }
 
 func until(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := condition(ctx)
 		if ctx.Err() == nil {
 			last = err // Not that the time is over.

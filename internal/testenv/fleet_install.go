@@ -54,7 +54,7 @@ func (f *Fleet) newFleetClient(name string) (fleetClient, error) {
 
 // install makes what Fleet's charts make in a management cluster, except for the Deployments. It
 // returns a kubeconfig with the rights that Fleet's own controllers have there.
-func (c fleetClient) install(ctx context.Context, programs string) (string, error) {
+func (c fleetClient) install(ctx context.Context, programs string, manageAgents bool) (string, error) {
 	for _, name := range []string{fleetSystem, FleetNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -75,7 +75,7 @@ func (c fleetClient) install(ctx context.Context, programs string) (string, erro
 	if _, err := c.create(ctx, rendered); err != nil {
 		return "", err
 	}
-	if err := c.configure(ctx); err != nil {
+	if err := c.configure(ctx, manageAgents); err != nil {
 		return "", err
 	}
 	token, err := makeToken(ctx, c.client.CoreV1().ServiceAccounts(fleetSystem), fleetAccount)
@@ -110,11 +110,13 @@ func (c fleetClient) createCRDs(ctx context.Context, programs string) error {
 }
 
 // configure makes the one ConfigMap that Fleet's programs read.
-func (c fleetClient) configure(ctx context.Context) error {
+func (c fleetClient) configure(ctx context.Context, manageAgents bool) error {
 	config, err := json.Marshal(map[string]any{
 		"apiServerURL": c.cluster.Host(),
 		"apiServerCA":  c.cluster.CACertificate(),
 		"agentTLSMode": "strict", // The certificate is known to no other system.
+		// A Bundle for each agent, which updates it. There is none for simulated clusters.
+		"manageAgent": manageAgents,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the configuration of Fleet: %w", err)
@@ -197,7 +199,11 @@ func (c fleetClient) register(ctx context.Context, cluster FleetCluster, kubecon
 	if _, err := c.client.CoreV1().Secrets(FleetNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Secret with its kubeconfig: %w", err)
 	}
-	spec := map[string]any{"kubeConfigSecret": secret.Name}
+	return c.addCluster(ctx, cluster, map[string]any{"kubeConfigSecret": secret.Name})
+}
+
+// addCluster creates a Cluster object with more in its specification than the cluster says.
+func (c fleetClient) addCluster(ctx context.Context, cluster FleetCluster, spec map[string]any) error {
 	if cluster.TemplateValues != nil {
 		spec["templateValues"] = cluster.TemplateValues
 	}
@@ -210,7 +216,7 @@ func (c fleetClient) register(ctx context.Context, cluster FleetCluster, kubecon
 	object.SetLabels(cluster.Labels)
 	object.SetAnnotations(cluster.Annotations)
 	if _, err := c.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating its Cluster object: %w", err)
+		return fmt.Errorf("creating the Cluster object %s: %w", cluster.Name, err)
 	}
 	return nil
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
+)
+
+// fleetClient looks at the BundleDeployments of a Fleet directly, past the proxy.
+type fleetClient struct{ client dynamic.Interface }
+
+func newFleetClient(fleet *testenv.Fleet) (fleetClient, error) {
+	config := rest.CopyConfig(fleet.Management().RESTConfig())
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fleetClient{}, fmt.Errorf("making a client of the management cluster: %w", err)
+	}
+	return fleetClient{client: client}, nil
+}
+
+// applied are the identities of all deployments that are there, by their names. One that is not
+// applied is an error.
+func (c fleetClient) applied(ctx context.Context) (map[string]string, error) {
+	const page = 500
+	resource := c.client.Resource(schema.GroupVersionResource{Group: "fleet.cattle.io", Version: "v1alpha1", Resource: "bundledeployments"})
+	found := map[string]string{}
+	options := metav1.ListOptions{Limit: page}
+	for {
+		list, err := resource.List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("listing BundleDeployments: %w", err)
+		}
+		for _, item := range list.Items {
+			key := item.GetNamespace() + "/" + item.GetName()
+			wanted, _, _ := unstructured.NestedString(item.Object, "spec", "deploymentID")
+			reported, _, _ := unstructured.NestedString(item.Object, "status", "appliedDeploymentID")
+			if wanted == "" || wanted != reported {
+				return nil, fmt.Errorf("BundleDeployment %s is not applied", key)
+			}
+			found[key] = wanted
+		}
+		options.Continue = list.GetContinue()
+		if options.Continue == "" {
+			return found, nil
+		}
+	}
+}
