@@ -11,7 +11,7 @@ import (
 
 // render finds the objects of the deployments to be written.
 func (p *Plan) render(ctx context.Context, facts Facts) {
-	unpinned := p.UnpinAfterKinds(facts.Charts)
+	needs := p.growAfterKinds(facts.Charts)
 	same := map[string]string{}
 	for _, d := range p.Write {
 		key := KeyOf(d)
@@ -26,7 +26,7 @@ func (p *Plan) render(ctx context.Context, facts Facts) {
 			p.Objects[key] = objects
 		}
 		if !allKnown(objects) && rendering.Irreproducible != "" {
-			p.Unknown.Add(unknownBecause(rendering, unpinned[key]), key.String())
+			p.Unknown.Add(unknownBecause(d, rendering, needs[key]), key.String())
 		}
 	}
 }
@@ -81,27 +81,45 @@ func asksCluster(charts Charts, d target.Deployment) bool {
 
 // unknownBecause says why the objects of a deployment are known after an apply only. needed is
 // the bundle that can change what the cluster can do, "" for none.
-func unknownBecause(rendering release.Rendering, needed string) string {
+func unknownBecause(d target.Deployment, rendering release.Rendering, needed string) string {
 	switch {
 	case !rendering.AsksCluster:
 		return rendering.Irreproducible
 	case needed != "":
 		return rendering.Irreproducible + ", and bundle " + needed + ", which it depends on, can change the capabilities of the cluster"
+	case d.Capabilities != nil:
+		return rendering.Irreproducible
 	}
 	return rendering.Irreproducible + ", and the capabilities of the cluster have not been read yet"
 }
 
-// UnpinAfterKinds releases deployments to be written from what their clusters could do before,
-// where a bundle that they depend on is written as well and can change that: they are rendered
-// for what it has made of the cluster. It returns that bundle by deployment.
-func (c Change) UnpinAfterKinds(charts Charts) map[Key]string {
+// growAfterKinds lets the clusters of deployments to be written serve more API versions, where a
+// bundle that they depend on is written as well and can define some. It returns that bundle by
+// deployment.
+func (c Change) growAfterKinds(charts Charts) map[Key]string {
+	return c.afterKinds(charts, func(known target.Capabilities) *target.Capabilities {
+		known.MayGrow = true
+		return &known
+	})
+}
+
+// UnpinAfterKinds releases the same deployments from what their clusters could do before: they
+// are rendered for what that bundle has made of the cluster. What the plan knew of them is true
+// for both.
+func (c Change) UnpinAfterKinds(charts Charts) {
+	c.afterKinds(charts, func(target.Capabilities) *target.Capabilities { return nil })
+}
+
+// afterKinds changes the capabilities of deployments to be written that depend on a bundle which
+// is written as well and can change what their cluster serves.
+func (c Change) afterKinds(charts Charts, change func(target.Capabilities) *target.Capabilities) map[Key]string {
 	written := map[Key]target.Deployment{}
 	for _, d := range c.Write {
 		written[KeyOf(d)] = d
 	}
-	unpinned := map[Key]string{}
+	needs := map[Key]string{}
 	for i, d := range c.Write {
-		if d.Capabilities == nil {
+		if d.Capabilities == nil || d.Capabilities.Fixed {
 			continue
 		}
 		for _, name := range deploysAfter(c.Needs, d.Bundle.Name) {
@@ -110,13 +128,13 @@ func (c Change) UnpinAfterKinds(charts Charts) map[Key]string {
 				continue
 			}
 			if brings, err := charts.BringsKinds(needed); brings || err != nil {
-				c.Write[i].Capabilities = nil
-				unpinned[KeyOf(d)] = name
+				c.Write[i].Capabilities = change(*d.Capabilities)
+				needs[KeyOf(d)] = name
 				break
 			}
 		}
 	}
-	return unpinned
+	return needs
 }
 
 // UnpinUnplanned releases deployments to be written whose objects the plan has left unknown:
@@ -125,7 +143,7 @@ func (c Change) UnpinAfterKinds(charts Charts) map[Key]string {
 // are true for that.
 func (c Change) UnpinUnplanned(planned map[Key]map[string]string) {
 	for i, d := range c.Write {
-		if _, known := planned[KeyOf(d)]; !known {
+		if _, known := planned[KeyOf(d)]; !known && (d.Capabilities == nil || !d.Capabilities.Fixed) {
 			c.Write[i].Capabilities = nil
 		}
 	}

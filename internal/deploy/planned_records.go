@@ -16,6 +16,8 @@ type PlannedRecord struct {
 	// DigestUnknown reports that the digest is known after the apply, NamesUnknown that the
 	// names of the objects are, and ReadinessUnknown that the state is: the apply does not wait.
 	DigestUnknown, NamesUnknown, ReadinessUnknown bool
+	// NamesAskCluster reports that another look at the cluster can tell the names.
+	NamesAskCluster bool
 }
 
 // Records returns the records that an apply leaves if it succeeds. A deployment that is kept has
@@ -42,6 +44,7 @@ func (p *Plan) writtenRecord(d target.Deployment) PlannedRecord {
 			State: status.Ready, Objects: objects, Counts: status.Counts{Ready: len(objects)}, Rules: release.RulesOf(d.Options),
 		},
 		IsWritten: true, DigestUnknown: d.Unpinned, NamesUnknown: !namesKnown, ReadinessUnknown: !waitsFor(d, p.waits),
+		NamesAskCluster: !namesKnown && rendering.NamesAskCluster,
 	}
 	if !factsOf(d, p.prior).NeedsWrite() {
 		planned.State, planned.Message, planned.Counts, planned.NamesVary = prior.State, prior.Message, prior.Counts, prior.NamesVary

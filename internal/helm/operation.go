@@ -144,7 +144,7 @@ func (o *operation) explain(doing string, d target.Deployment, err error) error 
 		err = o.client.waitErr
 	}
 	err = fmt.Errorf("%s release %s in namespace %s: %w", doing, d.Release, d.Namespace, o.client.requests.withCause(err))
-	if d.Capabilities == nil {
+	if d.Capabilities == nil || d.Capabilities.Fixed {
 		return err
 	}
 	if gone := lost(*d.Capabilities, o.able); len(gone) > 0 {

@@ -37,7 +37,7 @@ func ParseAll(content []byte) ([]*unstructured.Unstructured, error) {
 func ParseFile(content []byte) ([]*unstructured.Unstructured, error) {
 	objects, err := parseStrictly(content, looksLikeObject)
 	if wrong, ok := errors.AsType[*NotStringError](err); ok {
-		wrong.Line = lineOf(content, wrong)
+		wrong.Line = lineOf(content, wrong.Object, append(strings.Split(wrong.Field, "."), wrong.Key), isPlain)
 	}
 	return objects, err
 }

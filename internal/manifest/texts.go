@@ -1,13 +1,11 @@
 package manifest
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -68,66 +66,4 @@ func checkTexts(object *unstructured.Unstructured) error {
 		}
 	}
 	return nil
-}
-
-// lineOf finds the value that an error reports in the file that it was read from, 0 if it is
-// not found.
-func lineOf(file []byte, wrong *NotStringError) int {
-	documents := yaml.NewDecoder(bytes.NewReader(file))
-	for {
-		var document yaml.Node
-		if documents.Decode(&document) != nil {
-			return 0
-		}
-		if len(document.Content) == 0 {
-			continue
-		}
-		if line := lineIn(document.Content[0], wrong); line > 0 {
-			return line
-		}
-	}
-}
-
-// lineIn looks at one object, and at those of a list.
-func lineIn(object *yaml.Node, wrong *NotStringError) int {
-	kind, name := nodeAt(object, "kind"), nodeAt(object, "metadata", "name")
-	if kind != nil && name != nil && kind.Value+" "+name.Value == wrong.Object {
-		value := nodeAt(object, append(strings.Split(wrong.Field, "."), wrong.Key)...)
-		if value != nil && value.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
-			return value.Line
-		}
-	}
-	items := nodeAt(object, "items")
-	if items == nil || items.Kind != yaml.SequenceNode {
-		return 0
-	}
-	for _, item := range items.Content {
-		if line := lineIn(item, wrong); line > 0 {
-			return line
-		}
-	}
-	return 0
-}
-
-// nodeAt is what keys lead to, or nil.
-func nodeAt(node *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		if node.Kind != yaml.MappingNode {
-			return nil
-		}
-		at := -1
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == key {
-				at = i + 1
-			}
-		}
-		if at < 0 {
-			return nil
-		}
-		node = node.Content[at]
-	}
-	return node
 }

@@ -178,7 +178,10 @@ func TestAccCapabilities(t *testing.T) {
 
 	configure("1", off)
 	plan := unwrapped(w.run(t, "plan"))
-	for _, want := range []string{"objects are known only after the apply", "template templates/widget.yaml:1 uses .Capabilities, and the capabilities of the cluster have not been read yet", "a/able, b/able"} {
+	for _, want := range []string{
+		"objects are known only after the apply", "a/able: its templates ask for " + s.namespace + ".example.com/v1/Widget, which the cluster does not serve yet",
+		"objects = (known after apply)", "So objects is unknown as a whole", `"b" = "1/1 deployment, 2/2 objects"`,
+	} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the first plan does not say %q:\n%s", want, plan)
 		}
@@ -257,6 +260,97 @@ func TestAccCapabilities(t *testing.T) {
 	}
 }
 
+// The first plan of a target reads what its clusters serve, and knows the objects of a chart that
+// asks for it. A saved plan whose cluster serves something else at the apply is stopped.
+func TestAccFirstPlanReadsCapabilities(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	s.defineWidget(t, 0)
+	configure := func(value string) {
+		w.configure(t, s.provider("", on), s.able(value), target("", "fleet_bundle.able.bundles"))
+	}
+	configure("1")
+	planned, unknown := w.plannedObjects(t)
+	if len(unknown) > 0 || len(planned["a/able"]) != 2 {
+		t.Fatalf("the first plan knows %v and not the objects of %q", planned, unknown)
+	}
+	s.undefineWidget(t, 0)
+	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "Provider produced inconsistent final plan")
+	s.expectNothing(t, 0)
+
+	s.defineWidget(t, 0)
+	configure("2") // The bundle was created.
+	planned, unknown = w.plannedObjects(t)
+	if len(unknown) > 0 {
+		t.Fatalf("the plan does not know the objects of %q", unknown)
+	}
+	w.run(t, "apply", "-input=false", "tfplan")
+	if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
+		t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
+	}
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
+// One apply creates a target that defines a kind, and then one whose chart asks for it.
+func TestAccCapabilitiesBroughtByAnotherTarget(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
+	first := strings.ReplaceAll(target("", "fleet_bundle.crds.bundles"), `"all"`, `"kinds"`)
+	w.configure(t, s.provider("", on), s.bundleOf("crds", s.widgets()), first, s.able("1"), target("depends_on = [fleet_cluster_target.kinds]", "fleet_bundle.able.bundles"))
+	w.apply(t)
+	s.expectWidget(t, 0, true)
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
+// What the configuration sets is what charts read, before the cluster can be reached and after.
+func TestAccFixedCapabilities(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	provider := func(host, capabilities string) string {
+		return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    a = { config_path = %s, config_context = %q, labels = { on = \"yes\" }\n%s }\n  }\n}\n",
+			s.namespace, host, s.env.Contexts()[0], capabilities)
+	}
+	later := fmt.Sprintf("resource \"terraform_data\" \"later\" {\n  input = %q\n}\n", s.env.Kubeconfig())
+	const path = "terraform_data.later.output"
+	for capabilities, want := range map[string]string{
+		`kube_version = "newest"`:           `Reading the Kubernetes version "newest"`,
+		`api_versions = ["example.com/v1"]`: "kube_version of cluster a is missing",
+	} {
+		w.configure(t, later, provider(path, capabilities), s.able("1"), target("", "fleet_bundle.able.bundles"))
+		w.fail(t, []string{"plan"}, want)
+	}
+
+	s.defineWidget(t, 0)
+	w.configure(t, later, provider(path, `kube_version = "1.2.3"`), s.able("1"), target("", "fleet_bundle.able.bundles"))
+	planned, unknown := w.plannedObjects(t)
+	if len(unknown) > 0 || len(planned["a/able"]) != 1 {
+		t.Fatalf("the plan knows %v and not the objects of %q", planned, unknown)
+	}
+	w.run(t, "apply", "-input=false", "tfplan")
+	if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
+		t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
+	}
+	s.expectWidget(t, 0, false)
+	read, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "able", metav1.GetOptions{})
+	if err != nil || read.Data["version"] != "v1.2.3" {
+		t.Errorf("the chart read version %q: %v", read.Data["version"], err)
+	}
+	w.expectEmptyPlan(t)
+
+	w.configure(t, later, provider(path, fmt.Sprintf(`kube_version = "1.2.3"
+      api_versions = ["%s.example.com/v1/Widget"]`, s.namespace)), s.able("2"), target("", "fleet_bundle.able.bundles"))
+	w.apply(t)
+	s.expectWidget(t, 0, true)
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
 // A bundle that asks for a kind comes after one that brings it: whatever was known of
 // the cluster, it gets what fits then.
 func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
@@ -274,7 +368,7 @@ func TestAccCapabilitiesBroughtByADependency(t *testing.T) {
 				target(waits, "fleet_bundle.other.bundles", "fleet_bundle.crds.bundles", "fleet_bundle.able.bundles"))
 			t.Cleanup(func() { s.removeDefinition(t, 0) }) // The bundle leaves it there.
 			plan := unwrapped(w.run(t, "plan"))
-			if want := "uses .Capabilities, and bundle crds, which it depends on, can change the capabilities of the cluster"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
+			if want := "which the cluster does not serve yet, and bundle crds, which it depends on, can change the capabilities of the cluster"; !strings.Contains(plan, "a/able: ") || !strings.Contains(plan, want) {
 				t.Errorf("the plan does not say %q:\n%s", want, plan)
 			}
 			w.apply(t)

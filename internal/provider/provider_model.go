@@ -19,6 +19,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -67,6 +68,8 @@ type clusterModel struct {
 	Burst                 int64      `tfsdk:"burst"`
 	RequestTimeout        string     `tfsdk:"request_timeout"`
 	UID                   string     `tfsdk:"uid"`
+	KubeVersion           *string    `tfsdk:"kube_version"`
+	APIVersions           []string   `tfsdk:"api_versions"`
 	Paused                bool       `tfsdk:"paused"`
 }
 
@@ -198,7 +201,7 @@ func clusterEntry(ctx context.Context, name string, value attr.Value, diags *dia
 	entry.UID = model.UID
 	if !entry.FactsUnknown {
 		entry.Facts = model.facts(name, diags)
-		entry.Facts.Paused = model.Paused
+		entry.Facts.Paused, entry.Facts.Capabilities = model.Paused, model.capabilities(name, diags)
 	}
 	if !entry.ConnectionUnknown {
 		entry.Connection = model.connection()
@@ -218,7 +221,7 @@ func unknownParts(ctx context.Context, value attr.Value) (facts, connection bool
 			continue
 		}
 		switch name {
-		case "labels", "annotations", "template_values", "namespace", "display_name", "paused":
+		case "labels", "annotations", "template_values", "namespace", "display_name", "kube_version", "api_versions", "paused":
 			facts = true
 		default:
 			connection = true
@@ -247,6 +250,21 @@ func (m clusterModel) connection() kube.Connection {
 		connection.Exec = &kube.Exec{APIVersion: m.Exec.APIVersion, Command: m.Exec.Command, Args: m.Exec.Args, Env: m.Exec.Env}
 	}
 	return connection
+}
+
+// capabilities are those that the configuration sets, nil if it sets none.
+func (m clusterModel) capabilities(name string, diags *diag.Diagnostics) *target.Capabilities {
+	if m.KubeVersion == nil {
+		if m.APIVersions != nil {
+			addMessages(diags, report.APIVersionsAlone(name))
+		}
+		return nil
+	}
+	fixed, err := render.FixedCapabilities(*m.KubeVersion, m.APIVersions)
+	if err != nil {
+		addMessages(diags, report.InvalidKubeVersion(name, err))
+	}
+	return &fixed
 }
 
 func (m factsModel) facts(name string, diags *diag.Diagnostics) target.Cluster {

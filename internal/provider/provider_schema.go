@@ -47,7 +47,11 @@ func clusterAttributes() map[string]schema.Attribute {
 		"uid": framework.OptionalString("UID of the cluster's namespace `kube-system`. Nothing is written to a cluster with another UID. " +
 			"Without it, the first apply of a target accepts any cluster that the connection reaches. Later applies compare its UID with the state."),
 		"display_name": framework.OptionalString("A second name of the cluster, for rules."),
-		"paused":       framework.OptionalBool("Pause the cluster: changes are planned as held, and existing deployments stay as they are."),
+		"kube_version": framework.OptionalString("Version of Kubernetes that charts read as `.Capabilities.KubeVersion`, such as `1.34` or `v1.34.1`. With it, charts are rendered " +
+			"without a look at what the cluster serves: their objects are known before the cluster is there. Default: what the cluster serves. A change alone deploys nothing."),
+		"api_versions": framework.OptionalStrings("API versions that charts find in `.Capabilities.APIVersions`, such as `monitoring.coreos.com/v1` or `monitoring.coreos.com/v1/ServiceMonitor`, " +
+			"beside those that `helm template` assumes. Needs `kube_version`."),
+		"paused": framework.OptionalBool("Pause the cluster: changes are planned as held, and existing deployments stay as they are."),
 	}
 }
 

@@ -90,6 +90,8 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		}
 		f.registry.Identify(private.ClusterUIDs)
 		addMessages(diags, report.Orphans(name, private.Orphans, desired.Deployments))
+	} else {
+		f.capabilities().PinCreate(ctx, desired.Deployments)
 	}
 	f.claim(plan, prior, config, desired.Deployments, diags)
 	f.planChange(ctx, plan, prior, desired, known, diags)
@@ -217,11 +219,11 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 		found.Diff = deploy.DiffReport{}
 	}
 	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
+	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 	if plan.PlanObjects.ValueBool() {
-		addMessages(diags, report.UnknownObjects(name, &planned.Unknown))
+		addMessages(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
 	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
-	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 }
 
 // repeats reports whether the plan of a target is repeated during an apply, given its id. It was

@@ -45,7 +45,7 @@ func (m *targetModel) shown() state.Shown {
 	return state.Shown{
 		Deployments: framework.StringsOfMap(m.Deployments), Objects: framework.StringsOfMap(m.Objects), Records: framework.StringsOfMap(m.Records),
 		NotReady: framework.StringsOfMap(m.NotReady), Clusters: framework.StringsOfMap(m.Clusters),
-		IsUnknown: m.Deployments.IsUnknown(), NotReadyUnknown: m.NotReady.IsUnknown(),
+		IsUnknown: m.Deployments.IsUnknown(), NotReadyUnknown: m.NotReady.IsUnknown(), ObjectsUnknown: m.Objects.IsUnknown(),
 	}
 }
 
@@ -58,7 +58,7 @@ func (m *targetModel) setShown(shown state.Shown) {
 	}
 	m.Objects = types.MapNull(types.StringType)
 	switch {
-	case m.PlanObjects.IsUnknown():
+	case m.PlanObjects.IsUnknown(), shown.ObjectsUnknown:
 		m.Objects = types.MapUnknown(types.StringType)
 	case m.PlanObjects.ValueBool():
 		m.Objects = framework.MapOfStrings(shown.Objects)
@@ -79,7 +79,12 @@ func (m *targetModel) contents(records map[deploy.Key]deploy.Record, lost state.
 // deployments that were not on their clusters.
 func (m *targetModel) setPlanned(before *targetModel, planned *deploy.Plan, lost state.LostReleases) {
 	creating := before.ID.IsNull()
-	m.setShown(state.ShownPlan(planned, before.shown(), lost, m.PlanObjects.ValueBool()))
+	var shown *state.Shown
+	if !creating {
+		known := before.shown()
+		shown = &known
+	}
+	m.setShown(state.ShownPlan(planned, shown, lost, m.PlanObjects.ValueBool()))
 	if creating || planned.Counts.Any() {
 		m.Summary, m.Stages = types.StringValue(planned.Counts.String()), types.StringValue(planned.StagesText())
 	} else {

@@ -31,6 +31,8 @@ type Rendering struct {
 	// AsksCluster says that it does so only because it is not known what the cluster
 	// can do.
 	AsksCluster bool
+	// NamesAskCluster says that NamesVary can be false as soon as that is known.
+	NamesAskCluster bool
 	// CRDs are hashes of the files below crds/, whose objects are in no manifest.
 	CRDs []string
 }

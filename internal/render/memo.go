@@ -105,5 +105,5 @@ func applyKey(planKey string, revision Revision) string {
 }
 
 func capabilitiesKey(c target.Capabilities) string {
-	return strings.Join(append([]string{c.Version, c.Major, c.Minor}, c.APIs...), "\n")
+	return strings.Join(append([]string{c.Version, c.Major, c.Minor, strconv.FormatBool(c.MayGrow)}, c.APIs...), "\n")
 }

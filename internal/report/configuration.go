@@ -27,6 +27,17 @@ func InvalidTemplateValues(name string, err error) []Message {
 		"They must be a map written as YAML or JSON: "+err.Error())
 }
 
+// InvalidKubeVersion reports a kube_version of a cluster that is none.
+func InvalidKubeVersion(name string, err error) []Message {
+	return failureAt([]any{"clusters", MapKey(name), "kube_version"}, "Invalid Kubernetes version of cluster "+name, Sentence(err))
+}
+
+// APIVersionsAlone reports a cluster that has api_versions and no kube_version.
+func APIVersionsAlone(name string) []Message {
+	return failureAt([]any{"clusters", MapKey(name), "api_versions"}, "kube_version of cluster "+name+" is missing",
+		"api_versions and kube_version together replace what charts read of the cluster. Set both, or remove api_versions.")
+}
+
 // InvalidSOPSKey reports a key for sops in one of the lists of keys.
 func InvalidSOPSKey(list string, index int, err error) []Message {
 	return failureAt([]any{"sops", list, index}, "Invalid key for sops", Sentence(err))

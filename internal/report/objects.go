@@ -46,7 +46,8 @@ func Moves(name string, moves map[string]release.Moves) []Message {
 }
 
 // UnknownObjects reports why the objects of deployments are known only after the apply.
-func UnknownObjects(name string, causes *status.Grouped) []Message {
+// showsNone reports that the plan of a create shows no object of any deployment for that reason.
+func UnknownObjects(name string, causes *status.Grouped, showsNone bool) []Message {
 	if causes.IsEmpty() {
 		return nil
 	}
@@ -54,9 +55,14 @@ func UnknownObjects(name string, causes *status.Grouped) []Message {
 	causes.Each(func(cause string, deployments []string) {
 		fmt.Fprintf(&lines, "  - %s: %s\n", strings.Join(deployments, ", "), cause)
 	})
+	consequence := "The hashes of these objects are unknown until then."
+	if showsNone {
+		consequence = "The plan of a new target is made again before the apply, and clusters can serve more API versions by then. " +
+			"So objects is unknown as a whole. To know it now, set kube_version and api_versions of these clusters in the provider."
+	}
 	return warning("Target "+name+": objects are known only after the apply",
 		"The objects of these charts are known only after apply:\n"+lines.String()+
-			"\nThe hashes of these objects are unknown until then. The digest decides what is deployed, so nothing changes unless the bundle changes.")
+			"\n"+consequence+" The digest decides what is deployed, so nothing changes unless the bundle changes.")
 }
 
 // Diff reports what changes in rendered objects.

@@ -190,10 +190,19 @@ func TestMessages(t *testing.T) {
 			}},
 		},
 		"objects unknown": {
-			got: report.UnknownObjects("all", causes("it uses lookup", "a/web", "b/web")),
+			got: report.UnknownObjects("all", causes("it uses lookup", "a/web", "b/web"), false),
 			want: []report.Message{{
 				Severity: report.Warning, Summary: "Target all: objects are known only after the apply",
 				Detail: "The objects of these charts are known only after apply:\n  - a/web, b/web: it uses lookup\n\nThe hashes of these objects are unknown until then. The digest decides what is deployed, so nothing changes unless the bundle changes.",
+			}},
+		},
+		"no objects shown": {
+			got: report.UnknownObjects("all", causes("it asks for a.example.com/v1", "a/web"), true),
+			want: []report.Message{{
+				Severity: report.Warning, Summary: "Target all: objects are known only after the apply",
+				Detail: "The objects of these charts are known only after apply:\n  - a/web: it asks for a.example.com/v1\n\n" +
+					"The plan of a new target is made again before the apply, and clusters can serve more API versions by then. So objects is unknown as a whole. " +
+					"To know it now, set kube_version and api_versions of these clusters in the provider. The digest decides what is deployed, so nothing changes unless the bundle changes.",
 			}},
 		},
 		"not compared": {

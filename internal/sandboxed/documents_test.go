@@ -16,7 +16,7 @@ func TestRenderDocuments(t *testing.T) {
 		"Chart.yaml": chartYAML,
 		"templates/a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, metadata: {name: a}, data: {b: x, a: y2}}\n" +
 			"- {kind: Namespace, apiVersion: v1, metadata: {name: made}}\n",
-		"templates/hook.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {parallelism: 12345678901234567}\n",
+		"templates/hook.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: hook, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {activeDeadlineSeconds: 12345678901234567}\n",
 	}, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestRenderDocuments(t *testing.T) {
 		{Object: diff.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`},
 		{
 			Object: diff.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
-			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"parallelism":12345678901234567}}`,
+			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"activeDeadlineSeconds":12345678901234567}}`,
 		},
 	}
 	if diff := cmp.Diff(want, rendering.Documents); diff != "" {

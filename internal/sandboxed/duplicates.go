@@ -46,6 +46,12 @@ func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string
 	}
 }
 
+// placeOf is where an object is that was added, "" for another one, such as one that a
+// kustomization has made.
+func (u *duplicateFinder) placeOf(object *unstructured.Unstructured) string {
+	return u.places[u.identify(object).Key()]
+}
+
 // check returns an error if an object is there twice.
 func (u *duplicateFinder) check(d target.Deployment) error {
 	if u.found == nil {

@@ -64,7 +64,7 @@ const maxEvents = 1 << 18
 
 func (o *observer) template(name string) *source { return o.templates[name] }
 
-// addTemplate reads a template. One that a text passed to tpl defines anew is never harmless.
+// addTemplate reads a template. If a text passed to tpl defines it again, it never counts as quiet.
 func (o *observer) addTemplate(name string, root *parse.ListNode) {
 	_, known := o.templates[name]
 	read := readSource("", o.template, nil, root)

@@ -30,6 +30,9 @@ func (r *Renderer) PlanOnce(_ context.Context, d target.Deployment) (release.Ren
 type varyingFinder func(d target.Deployment, first rendered, dependsOnRevision bool) (keys map[string]bool, ok bool)
 
 func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Rendering, error) {
+	if d.Capabilities != nil && d.Capabilities.MayGrow {
+		return r.planGrowing(d, find)
+	}
 	if sources := d.ValuesFrom(); len(sources) > 0 {
 		return r.described(d, reason{cause: "its values come from " + sources[0].String() + " on the cluster"})
 	}
@@ -69,10 +72,14 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 		CRDs:      render.CRDHashes(first.chart),
 	}
 	found := r.knowledge(d, first, find)
+	if err := checkTypes(d, first, found); err != nil {
+		return release.Rendering{}, err
+	}
 	rendering.RenderEach = found.cause != ""
 	if found.namesVary || len(found.varying) > 0 {
 		rendering.Irreproducible, rendering.AsksCluster = found.cause, found.asksCluster
 		rendering.Varying, rendering.NamesVary = found.varying, found.namesVary
+		rendering.NamesAskCluster = found.namesVary && (found.asksCluster || found.readsCapabilities)
 	}
 	return rendering, nil
 }
@@ -86,7 +93,11 @@ func (r *Renderer) described(d target.Deployment, why reason) (release.Rendering
 	if err := render.CheckCRDs(loaded, d); err != nil { // The rest shows when it is installed.
 		return release.Rendering{}, err
 	}
-	return release.Rendering{Chart: loaded.Name(), Version: loaded.Metadata.Version, Irreproducible: why.cause, NamesVary: true, RenderEach: true, AsksCluster: why.asksCluster, CRDs: render.CRDHashes(loaded)}, nil
+	return release.Rendering{
+		Chart: loaded.Name(), Version: loaded.Metadata.Version, CRDs: render.CRDHashes(loaded),
+		Irreproducible: why.cause, NamesVary: true, RenderEach: true,
+		AsksCluster: why.asksCluster, NamesAskCluster: why.asksCluster || why.readsCapabilities,
+	}, nil
 }
 
 // Template renders a deployment for a version of Kubernetes, see render.Charts.Template.

@@ -85,8 +85,7 @@ func (r *Renderer) nonDeterminism(d target.Deployment, first rendered) reason {
 	for _, one := range tracings {
 		_, reads := one.first(func(what string) bool { return isHistory(fieldOf(what)) || isFirst(fieldOf(what)) })
 		found.readsRevision = found.readsRevision || reads
-		_, asks := one.first(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
-		found.readsCapabilities = found.readsCapabilities || asks && d.Capabilities == nil
+		found.readsCapabilities = found.readsCapabilities || one.readsCapabilities(d)
 	}
 	return found
 }
@@ -147,6 +146,12 @@ func (t traced) reason(d target.Deployment) reason {
 	return reason{}
 }
 
+// readsCapabilities reports whether templates have read capabilities that are not known.
+func (t traced) readsCapabilities(d target.Deployment) bool {
+	_, reads := t.first(func(what string) bool { return fieldOf(what) == capabilitiesField || what == readIndirectlyField })
+	return reads && d.Capabilities == nil
+}
+
 // failureReason says what a rendering that failed depended on; zero if it fails everywhere
 // and always. A cluster that a chart does not fit costs one deployment, and not the
 // plan.
@@ -156,6 +161,7 @@ func (r *Renderer) failureReason(d target.Deployment, failure error) reason {
 	}
 	failed := r.trace(d, renderContexts(d)[0])
 	if found := failed.reason(d); found.cause != "" {
+		found.readsCapabilities = failed.readsCapabilities(d)
 		return found
 	}
 	if found, ok := failed.first(func(what string) bool { return isLive(fieldOf(what)) }); ok {

@@ -55,6 +55,16 @@ func isMetaschema(document string) bool {
 	return ok && strings.HasPrefix(path, "draft")
 }
 
+// isNewestDraft reports whether a schema is of the newest draft that the library knows. Many
+// charts of prometheus-community are. No document has this name.
+func isNewestDraft(schema string) bool {
+	switch strings.TrimSuffix(schema, "#") {
+	case "http://json-schema.org/schema", "https://json-schema.org/schema":
+		return true
+	}
+	return false
+}
+
 // references are the names that the parts of a schema have, and those that they refer to.
 type references struct{ ids, to []string }
 
@@ -80,7 +90,11 @@ func (r *references) note(key string, value any) {
 	switch key {
 	case "$id", "id":
 		r.ids = append(r.ids, strings.TrimSuffix(text, "#"))
-	case "$ref", "$dynamicRef", "$recursiveRef", "$schema":
+	case "$ref", "$dynamicRef", "$recursiveRef":
 		r.to = append(r.to, text)
+	case "$schema":
+		if !isNewestDraft(text) {
+			r.to = append(r.to, text)
+		}
 	}
 }

@@ -43,6 +43,8 @@ func TestSchemaRefersToNothingOutside(t *testing.T) {
 		"a host":                 {schema: `{"$ref": "` + host + `"}`, refused: true},
 		"a host by its id":       {schema: `{"$id": "` + strings.TrimSuffix(host, "s.json") + `", "properties": {"a": {"$ref": "s.json"}}}`, refused: true},
 		"a metaschema of a host": {schema: `{"$schema": "` + host + `"}`, refused: true},
+		"the newest draft":       {schema: `{"$schema": "http://json-schema.org/schema#"}`},
+		"a reference to that":    {schema: `{"properties": {"a": {"$ref": "http://json-schema.org/schema#"}}}`, refused: true},
 		"a list":                 {schema: `{"allOf": [{"$ref": "` + host + `"}]}`, refused: true},
 		"skipped":                {schema: `{"$ref": "` + host + `"}`, skip: true},
 		"a definition":           {schema: `{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/definitions/a"}}}`},

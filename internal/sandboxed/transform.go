@@ -31,6 +31,9 @@ type Environment struct {
 	// anyVersion says that the capabilities of the cluster are made up, so that a
 	// chart need not fit its version.
 	anyVersion bool
+	// ask is called for each API version that a template asks for, nil for nobody, and with
+	// "" where a template reads all of them.
+	ask func(api string)
 }
 
 // rendered are the objects of a deployment, hooks as well. They stand beside the others

@@ -13,7 +13,7 @@ import (
 
 // secret is a Secret with one value.
 func secret(name, value string) string {
-	return "apiVersion: v1\nkind: Secret\nmetadata:\n  name: " + name + "\ndata:\n  password: " + value + "\n"
+	return "apiVersion: v1\nkind: Secret\nmetadata:\n  name: " + name + "\nstringData:\n  password: " + value + "\n"
 }
 
 const allVary = "all"

@@ -140,11 +140,14 @@ func (s storedSet) capabilities() target.Capabilities {
 // Pin sets what the charts of deployments are rendered with.
 func (c ClusterCapabilities) Pin(deployments []target.Deployment) {
 	for i, d := range deployments {
-		if known, ok := c[d.Cluster]; ok {
+		if known, ok := c[d.Cluster]; ok && !isFixed(d) {
 			deployments[i].Capabilities = &known
 		}
 	}
 }
+
+// isFixed reports whether the configuration sets the capabilities of a deployment.
+func isFixed(d target.Deployment) bool { return d.Capabilities != nil && d.Capabilities.Fixed }
 
 // Merge returns the capabilities after clusters were asked. One that did not answer keeps its
 // capabilities, unless it cannot be asked: it may be another cluster then, or be gone.

@@ -55,19 +55,47 @@ func (r CapabilityReader) read(ctx context.Context, known ClusterCapabilities, c
 	return known.Merge(r.Read(ctx, clusters), r.CanBeAsked)
 }
 
+// PinCreate sets what the charts of deployments are rendered with in the plan of a create. Nothing
+// is known before, so the clusters are read, each once and only if a chart can depend on it. The
+// plan is repeated before its apply, with what the clusters serve then.
+func (r CapabilityReader) PinCreate(ctx context.Context, wanted []target.Deployment) {
+	var (
+		depending []int
+		clusters  []string
+	)
+	for i, d := range wanted {
+		if depends, err := r.DependsOnCluster(d); (depends || err != nil) && !isFixed(d) && r.CanBeAsked(d.Cluster) {
+			depending, clusters = append(depending, i), append(clusters, d.Cluster)
+		}
+	}
+	if len(clusters) == 0 {
+		return
+	}
+	slices.Sort(clusters)
+	found := r.read(ctx, nil, slices.Compact(clusters))
+	for _, i := range depending {
+		if known, ok := found[wanted[i].Cluster]; ok {
+			known.MayGrow = true
+			wanted[i].Capabilities = &known
+		}
+	}
+}
+
 // AfterWrite returns the capabilities after deployments were written, nil if no wanted
 // deployment can depend on them.
 func (r CapabilityReader) AfterWrite(ctx context.Context, known ClusterCapabilities, wanted, written []target.Deployment) ClusterCapabilities {
 	depends := slices.ContainsFunc(wanted, func(d target.Deployment) bool {
 		depends, err := r.DependsOnCluster(d)
-		return depends || err != nil
+		return (depends || err != nil) && !isFixed(d)
 	})
 	if !depends {
 		return nil
 	}
 	var clusters []string
 	for _, d := range written {
-		clusters = append(clusters, d.Cluster)
+		if !isFixed(d) {
+			clusters = append(clusters, d.Cluster)
+		}
 	}
 	slices.Sort(clusters)
 	return r.read(ctx, known, slices.Compact(clusters))

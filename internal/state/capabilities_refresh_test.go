@@ -77,3 +77,40 @@ func TestCapabilitiesAfterWrite(t *testing.T) {
 		})
 	}
 }
+
+// The plan of a create reads the clusters of the deployments that depend on it, each once, and
+// what it finds can still grow.
+func TestCapabilitiesOfACreate(t *testing.T) {
+	t.Parallel()
+	served := target.Capabilities{Version: "v1.31.0", APIs: []string{"v1"}}
+	growing, fixed := served, target.Capabilities{Version: "v1.2.3", Fixed: true}
+	growing.MayGrow = true
+	var read [][]string
+	reader := state.CapabilityReader{
+		CanBeAsked: func(cluster string) bool { return cluster != "unmade" },
+		Read: func(_ context.Context, clusters []string) map[string]target.Capabilities {
+			read = append(read, clusters)
+			return map[string]target.Capabilities{"a": served}
+		},
+		DependsOnCluster: func(d target.Deployment) (bool, error) { return d.Bundle.Name != "plain", nil },
+	}
+	wanted := []target.Deployment{
+		deployed("b", "web"), deployed("a", "web"), deployed("a", "db"), deployed("a", "plain"), deployed("a", "fixed"), deployed("unmade", "web"),
+	}
+	wanted[4].Capabilities = &fixed
+	reader.PinCreate(t.Context(), wanted)
+	want := []*target.Capabilities{nil, &growing, &growing, nil, &fixed, nil}
+	for i, d := range wanted {
+		if diff := cmp.Diff(want[i], d.Capabilities); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", d.Key(), diff)
+		}
+	}
+	reader.PinCreate(t.Context(), wanted[3:])
+	if diff := cmp.Diff([][]string{{"a", "b"}}, read); diff != "" {
+		t.Errorf("clusters read (-want +got):\n%s", diff)
+	}
+	state.ClusterCapabilities{"a": served}.Pin(wanted)
+	if wanted[4].Capabilities != &fixed {
+		t.Error("what the configuration sets is replaced")
+	}
+}

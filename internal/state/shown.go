@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -30,9 +31,9 @@ type Shown struct {
 	NotReady map[string]string
 	// Clusters are summaries by cluster, such as "3/3 deployments, 41/41 objects".
 	Clusters map[string]string
-	// IsUnknown reports that a plan shows nothing of deployments, and NotReadyUnknown that it
-	// does not show which are ready.
-	IsUnknown, NotReadyUnknown bool
+	// IsUnknown reports that a plan shows nothing of deployments, NotReadyUnknown that it does
+	// not show which are ready, and ObjectsUnknown that it does not show objects.
+	IsUnknown, NotReadyUnknown, ObjectsUnknown bool
 }
 
 // Contents are what a state shows.
@@ -70,8 +71,8 @@ func (c Contents) Shown() Shown {
 }
 
 // ShownPlan returns what a plan shows, given what the state showed before and the lost
-// releases of wanted deployments.
-func ShownPlan(planned *deploy.Plan, before Shown, lost LostReleases, showsObjects bool) Shown {
+// releases of wanted deployments. before is nil for a create.
+func ShownPlan(planned *deploy.Plan, before *Shown, lost LostReleases, showsObjects bool) Shown {
 	all := planned.Records()
 	records := make(map[deploy.Key]deploy.Record, len(all))
 	for key, record := range all {
@@ -91,11 +92,19 @@ func ShownPlan(planned *deploy.Plan, before Shown, lost LostReleases, showsObjec
 			shown.Objects[name] = ""
 		}
 		shown.NotReadyUnknown = shown.NotReadyUnknown || record.ReadinessUnknown
+		// The plan of a create is repeated before its apply, and looks at the clusters again: it
+		// can show other elements only if there are none yet.
+		shown.ObjectsUnknown = shown.ObjectsUnknown || before == nil && record.NamesAskCluster && showsObjects
 		if record.NamesUnknown || record.ReadinessUnknown {
 			shown.Clusters[key.Cluster] = ""
 		}
 	}
-	shown.keepClusters(planned.Change, before)
+	if shown.ObjectsUnknown {
+		shown.Objects = nil
+	}
+	if before != nil {
+		shown.keepClusters(planned.Change, *before)
+	}
 	return shown
 }
 
@@ -307,7 +316,7 @@ const heldText = string(status.WaitApplied)
 // deploymentText is a deployment in three words: its chart and version, its release, and the
 // beginning of its digest.
 func deploymentText(record deploy.Record) string {
-	return oneWord(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
+	return diff.Word(record.Chart+"-"+record.Version) + " " + release.Key(record.Namespace, record.Release) + " " + digits(record.Digest)
 }
 
 // recordOfText returns what the text of a deployment says. It is for a state whose record
@@ -320,9 +329,6 @@ func recordOfText(text string) deploy.Record {
 	namespace, name, _ := strings.Cut(words[1], "/")
 	return deploy.Record{Release: name, Namespace: namespace}
 }
-
-// oneWord replaces what would make two words of one: the author of a chart chooses its name.
-func oneWord(text string) string { return strings.Join(strings.Fields(text), "_") }
 
 // digits are the beginning of a digest, "-" if the release is not from this provider.
 func digits(digest string) string {

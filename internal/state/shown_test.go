@@ -44,7 +44,7 @@ func TestShownOfRecords(t *testing.T) {
 	held := map[deploy.Key]bool{keyed("a", "random"): true, keyed("c", "web"): true, keyed("a", "web"): true}
 	shown := state.Contents{Records: records, Lost: lost, Held: held, ShowsObjects: true}.Shown()
 	want := state.Shown{
-		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a_chart-1 ns/random -"},
+		Deployments: map[string]string{"a/web": "nginx-1 ns/web 01234567", "a/random": "a%20chart-1 ns/random -"},
 		Objects:     map[string]string{"a/web Pod/ns/x": "1", "a/random": "2 objects b9ff54bb4dfb"},
 		Records:     shown.Records,
 		NotReady:    map[string]string{"a/web": "ErrApplied: failed", "a/random": "WaitApplied", "c/web": "WaitApplied"},
@@ -173,7 +173,7 @@ func TestShownPlan(t *testing.T) {
 			}
 			lost := state.LostReleases{keyed("d", "db"): {Release: "db", Namespace: "ns"}}
 			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: test.wanted}, prior, deploy.Facts{Charts: test.charts, Reach: reach{}, Wait: test.wait})
-			shown := state.ShownPlan(&planned, state.Shown{Clusters: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
+			shown := state.ShownPlan(&planned, &state.Shown{Clusters: map[string]string{"a": "before", "b": "as before", "c": "before"}}, lost, true)
 			if diff := cmp.Diff(test.want, shown, cmpopts.IgnoreFields(state.Shown{}, "Records")); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
 			}
@@ -189,6 +189,40 @@ func TestShownPlan(t *testing.T) {
 			}
 			if shown.LeavesOut(keyed("a", "web")) || !shown.LeavesOut(keyed("c", "gone")) || (state.Shown{IsUnknown: true}).LeavesOut(keyed("c", "gone")) {
 				t.Error("what is left out is mixed up")
+			}
+		})
+	}
+}
+
+// The plan of a create is made again before its apply. It shows no objects where it can show others
+// then, and the names of objects that can differ after each apply as a plan of a change does.
+func TestShownPlanOfACreate(t *testing.T) {
+	t.Parallel()
+	known := release.Rendering{Chart: "nginx", Version: "2", Objects: []diff.Object{{Kind: "Pod", Namespace: "ns", Name: "x", Hash: "2"}}}
+	open := release.Rendering{Chart: "nginx", Version: "2", Irreproducible: "it asks for a.example.com/v1", NamesVary: true}
+	asking := open
+	asking.NamesAskCluster = true
+	tests := map[string]struct {
+		of          release.Rendering
+		showsNone   bool
+		wantObjects map[string]string
+	}{
+		"known":                    {of: known, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web Pod/ns/x": "2"}},
+		"other names each time":    {of: open, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web": ""}},
+		"names ask the cluster":    {of: asking, showsNone: true},
+		"content asks the cluster": {of: release.Rendering{Chart: "nginx", Version: "2", Objects: known.Objects, Varying: map[string]bool{"Pod/ns/x": true}, Irreproducible: "it asks", AsksCluster: true}, wantObjects: map[string]string{"a/db Pod/ns/x": "2", "a/web Pod/ns/x": ""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			planned := deploy.NewPlan(t.Context(), deploy.Desired{Deployments: []target.Deployment{deployed("a", "web"), deployed("a", "db")}}, nil,
+				deploy.Facts{Charts: charts{"web": test.of, "db": known}, Reach: reach{}, Wait: true})
+			shown := state.ShownPlan(&planned, nil, nil, true)
+			if diff := cmp.Diff(test.wantObjects, shown.Objects); diff != "" || shown.ObjectsUnknown != test.showsNone {
+				t.Errorf("shows none: %t, objects (-want +got):\n%s", shown.ObjectsUnknown, diff)
+			}
+			if hidden := state.ShownPlan(&planned, nil, nil, false); hidden.ObjectsUnknown {
+				t.Error("a target without objects has unknown ones")
 			}
 		})
 	}

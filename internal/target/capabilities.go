@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Capabilities are what charts ask of a cluster, as it answered when it was last
-// looked at.
+// Capabilities are what charts ask of a cluster, as it was when it was last read.
 type Capabilities struct {
 	// Version, Major and Minor are those of Kubernetes, such as "v1.36.0", "1", "36".
 	Version, Major, Minor string
@@ -15,9 +14,22 @@ type Capabilities struct {
 	APIs []string
 	// Silent are API versions that are there and did not say which kinds they have.
 	Silent []string
+	// MayGrow reports that the cluster can serve more API versions when the deployment is
+	// written: something else can add their definitions before.
+	MayGrow bool
+	// Fixed reports that the configuration sets them, whatever the cluster serves.
+	Fixed bool
 }
 
-// Equal says whether charts get the same answers.
+// With returns the capabilities of a cluster that serves more API versions.
+func (c Capabilities) With(apis []string) Capabilities {
+	c.APIs = slices.Concat(c.APIs, apis)
+	slices.Sort(c.APIs)
+	c.APIs = slices.Compact(c.APIs)
+	return c
+}
+
+// Equal reports whether charts read the same.
 func (c Capabilities) Equal(other Capabilities) bool {
 	return c.Version == other.Version && c.Major == other.Major && c.Minor == other.Minor && slices.Equal(c.APIs, other.APIs)
 }

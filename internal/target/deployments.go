@@ -290,6 +290,7 @@ func (p *plan) draft(c *candidate, matched []int) *draft {
 	d := &draft{content: v.content, err: v.err, deployment: Deployment{
 		Cluster: c.Name, Release: v.release, Namespace: v.namespace, Options: v.options, Digest: v.digest,
 		Bundle: p.bundle, Paused: c.Paused || p.bundle.Definition.Paused, Partitions: matching(p.partitions, c),
+		Capabilities: c.Capabilities,
 	}}
 	// A cluster without labels is not templated (Fleet's
 	// internal/cmd/controller/target/builder.go).

@@ -22,6 +22,8 @@ type Cluster struct {
 	Annotations    map[string]string
 	TemplateValues map[string]any
 	Paused         bool
+	// Capabilities are nil unless the configuration sets them.
+	Capabilities *Capabilities
 }
 
 // Group names the clusters whose labels match Selector.

@@ -1,0 +1,134 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	kubejson "sigs.k8s.io/json"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
+)
+
+// WrongTypeError reports a value that no API server can read into the kind of its object, such as
+// a number as the value of an environment variable.
+type WrongTypeError struct {
+	// Line is the line of the value in its file, from 1, and 0 if it is not known.
+	Line int
+	// Object is the kind and the name.
+	Object string
+	// Field is such as spec.template.spec.containers.env.value, without the places in lists. It is
+	// "" where Reason alone says what is wrong.
+	Field string
+	// Reason is what is wrong with the value.
+	Reason string
+
+	// kind is that of the value in JSON, such as "number".
+	kind string
+}
+
+func (e *WrongTypeError) Error() string {
+	text := e.Object + ": " + e.Reason
+	if e.Field != "" {
+		text = fmt.Sprintf("%s: %s %s", e.Object, e.Field, e.Reason)
+	}
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s", e.Line, text)
+	}
+	return text
+}
+
+// Locate finds the line of the value in the file that is the object.
+func (e *WrongTypeError) Locate(file []byte) {
+	if e.Field == "" {
+		return
+	}
+	e.Line = lineOf(file, e.Object, strings.Split(e.Field, "."), func(value *yaml.Node) bool { return kindOf(value) == e.kind })
+}
+
+// CheckTypes reads an object into the type that API servers have for its kind, if it is one of
+// Kubernetes itself. Fields that the type does not have are for the API server to judge: it can be
+// a newer one. The error is a *WrongTypeError.
+func CheckTypes(object *unstructured.Unstructured) error {
+	typed, err := scheme.Scheme.New(object.GroupVersionKind())
+	if err != nil || isTest(object) {
+		return nil //nolint:nilerr // No kind of Kubernetes.
+	}
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", nameOf(object), err)
+	}
+	err = kubejson.UnmarshalCaseSensitivePreserveInts(content, typed)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		kind := jsonKind(wrong.Value)
+		return &WrongTypeError{Object: nameOf(object), Field: wrong.Field, Reason: fmt.Sprintf("is a %s and must be a %s", kind, typeName(wrong.Type)), kind: kind}
+	}
+	if err != nil {
+		return &WrongTypeError{Object: nameOf(object), Reason: err.Error()}
+	}
+	return nil
+}
+
+// isTest reports whether an object is a hook of helm test alone, which is not deployed.
+func isTest(object *unstructured.Unstructured) bool {
+	events, isHook := Annotations(object)[wellknown.Hook]
+	return isHook && !slices.ContainsFunc(strings.Split(events, ","), func(event string) bool {
+		return !strings.HasPrefix(strings.TrimSpace(event), "test")
+	})
+}
+
+// jsonKind is what a value in JSON is, as encoding/json describes it, such as "number 1.5".
+func jsonKind(value string) string {
+	kind, _, _ := strings.Cut(value, " ")
+	switch kind {
+	case "bool":
+		return "boolean"
+	case "object":
+		return "map"
+	case "array":
+		return "list"
+	}
+	return kind
+}
+
+// typeName is what a value of a type of Go is in JSON.
+func typeName(of reflect.Type) string {
+	switch of.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string; put its value in quotes"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("whole number of %d bits", of.Bits())
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	default:
+		return "map"
+	}
+}
+
+// kindOf is what a value in YAML is in JSON.
+func kindOf(value *yaml.Node) string {
+	switch value.ShortTag() {
+	case "!!map":
+		return "map"
+	case "!!seq":
+		return "list"
+	case "!!int", "!!float":
+		return "number"
+	case "!!bool":
+		return "boolean"
+	}
+	if isPlain(value) && slices.Contains([]string{"yes", "no", "on", "off", "y", "n"}, strings.ToLower(value.Value)) {
+		return "boolean" // In YAML 1.1, which Helm reads.
+	}
+	return "string"
+}
