@@ -84,8 +84,11 @@ func newWorkspace(t *testing.T) *workspace {
 			t.Error(err)
 		}
 	})
+	// Each command starts the provider several times, and each start makes two keys of P-521: a fifth
+	// of the CPU time of a small plan. examples/demo and the benchmarks run with TLS, as users do.
+	const withoutTLS = "TF_DISABLE_PLUGIN_TLS=1"
 	return &workspace{dir: dir, cli: cli, env: append(os.Environ(),
-		"TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
+		withoutTLS, "TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+config, "TF_IN_AUTOMATION=1", "TF_ACC=", "CHECKPOINT_DISABLE=1")}
 }
 
 // write writes a file of the configuration.
@@ -312,15 +315,29 @@ func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	s := &fixture{env: env, namespace: "test-" + rand.String(6)}
 	t.Cleanup(func() {
 		for i := range env.Contexts() {
-			ctx, cancel := cleanupContext(t)
-			defer cancel()
-			err := s.client(t, i).CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				t.Logf("removing the namespace of the test: %v", err)
+			if err := s.cleanUp(t, i); err != nil && !apierrors.IsNotFound(err) {
+				t.Logf("cleaning up after the test: %v", err)
 			}
 		}
 	})
 	return s
+}
+
+// cleanUp removes the namespace of the test from cluster i. Local clusters end with the process, and
+// removing a namespace takes them longer than an apply, because every kind of object is looked for.
+// There it removes what costs other tests time: the releases, which every refresh lists, and Pods.
+func (s *fixture) cleanUp(t *testing.T, i int) error {
+	t.Helper()
+	ctx, cancel := cleanupContext(t)
+	defer cancel()
+	client := s.client(t, i)
+	if s.env.External() {
+		return client.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{})
+	}
+	background := metav1.DeletePropagationBackground
+	workloads := client.AppsV1().Deployments(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+	releases := client.CoreV1().Secrets(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
+	return errors.Join(workloads, releases)
 }
 
 // cleanupContext outlives the test for long enough to clean up after it.
