@@ -315,29 +315,33 @@ func newFixture(t *testing.T, env *testenv.Env) *fixture {
 	s := &fixture{env: env, namespace: "test-" + rand.String(6)}
 	t.Cleanup(func() {
 		for i := range env.Contexts() {
-			if err := s.cleanUp(t, i); err != nil && !apierrors.IsNotFound(err) {
-				t.Logf("cleaning up after the test: %v", err)
-			}
+			s.cleanUp(t, i, s.namespace)
 		}
 	})
 	return s
 }
 
-// cleanUp removes the namespace of the test from cluster i. Local clusters end with the process, and
-// removing a namespace takes them longer than an apply, because every kind of object is looked for.
-// There it removes what costs other tests time: the releases, which every refresh lists, and Pods.
-func (s *fixture) cleanUp(t *testing.T, i int) error {
+// cleanUp removes a namespace of the test from cluster i. Local clusters end with the process, and
+// removing a namespace costs them about as much as a plan, because every kind of object is looked
+// for. There it removes what costs other tests time: the releases, which every refresh lists, and
+// Pods.
+func (s *fixture) cleanUp(t *testing.T, i int, namespace string) {
 	t.Helper()
 	ctx, cancel := cleanupContext(t)
 	defer cancel()
 	client := s.client(t, i)
 	if s.env.External() {
-		return client.CoreV1().Namespaces().Delete(ctx, s.namespace, metav1.DeleteOptions{})
+		if err := client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Logf("removing a namespace of the test: %v", err)
+		}
+		return
 	}
 	background := metav1.DeletePropagationBackground
-	workloads := client.AppsV1().Deployments(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
-	releases := client.CoreV1().Secrets(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
-	return errors.Join(workloads, releases)
+	workloads := client.AppsV1().Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
+	releases := client.CoreV1().Secrets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
+	if err := errors.Join(workloads, releases); err != nil {
+		t.Logf("cleaning up after the test: %v", err)
+	}
 }
 
 // cleanupContext outlives the test for long enough to clean up after it.
