@@ -8,7 +8,7 @@ import (
 )
 
 // Word writes text without white space, so that others can split what it is part of: white space,
-// characters that a terminal acts on, and "%" itself are percent-encoded. Whoever writes a
+// characters that a terminal acts on, and "%" itself are percent-encoded. The author of a
 // repository or a chart chooses its names.
 func Word(text string) string {
 	var written strings.Builder

@@ -115,6 +115,15 @@ func (w *workspace) plannedObjects(t *testing.T, args ...string) (known map[stri
 	return nil, nil
 }
 
+// applyPlanned applies the saved plan. The state must have the objects that were planned.
+func (w *workspace) applyPlanned(t *testing.T, planned map[string]map[string]string) {
+	t.Helper()
+	w.run(t, "apply", "-input=false", "tfplan")
+	if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
+		t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
+	}
+}
+
 func (w *workspace) objects(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	shown, found := w.shown(t), map[string]map[string]string{}
@@ -160,13 +169,6 @@ func TestAccCapabilities(t *testing.T) {
 		w.configure(t, s.provider("", on, on, third), s.able(value), target("", "fleet_bundle.able.bundles"))
 	}
 	const off = `on = "no"`
-	applyPlan := func(t *testing.T, planned map[string]map[string]string) {
-		t.Helper()
-		w.run(t, "apply", "-input=false", "tfplan")
-		if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
-			t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
-		}
-	}
 	has := func(t *testing.T, planned map[string]map[string]string, deployments string) {
 		t.Helper()
 		for _, key := range []string{"a/able", "b/able", "c/able"} {
@@ -197,7 +199,7 @@ func TestAccCapabilities(t *testing.T) {
 		t.Errorf("the second plan does not know the objects of %q", unknown)
 	}
 	has(t, planned, "b/able")
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 	w.expectEmptyPlan(t)
 
 	if !env.External() { // Tests beside this one change the kinds of existing clusters.
@@ -209,7 +211,7 @@ func TestAccCapabilities(t *testing.T) {
 	configure("3", off)
 	planned, _ = w.plannedObjects(t)
 	s.defineWidget(t, 0)
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 	has(t, planned, "b/able")
 	w.expectEmptyPlan(t)
 
@@ -221,7 +223,7 @@ func TestAccCapabilities(t *testing.T) {
 	}
 	has(t, planned, "b/able")
 	revision := s.releases(t, 0)["able"].revision
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 	if after := s.releases(t, 0)["able"].revision; after != revision {
 		t.Errorf("a target was renamed, and revision %s became %s", revision, after)
 	}
@@ -234,7 +236,7 @@ func TestAccCapabilities(t *testing.T) {
 	w.fail(t, []string{"apply", "-input=false", "tfplan"}, "a/able", "since the plan, the cluster no longer serves ", s.namespace+".example.com/v1")
 	planned, _ = w.plannedObjects(t)
 	has(t, planned, "b/able")
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 	w.expectEmptyPlan(t)
 
 	// A cluster that joins by a label was looked at before.
@@ -245,7 +247,7 @@ func TestAccCapabilities(t *testing.T) {
 		t.Errorf("the objects of a cluster that joins are not known: %q", unknown)
 	}
 	has(t, planned, "b/able c/able")
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 
 	// Without a refresh, what is known is used.
 	configure("5", on)
@@ -253,7 +255,7 @@ func TestAccCapabilities(t *testing.T) {
 	if len(unknown) > 0 {
 		t.Errorf("the plan without a refresh does not know the objects of %q", unknown)
 	}
-	applyPlan(t, planned)
+	w.applyPlanned(t, planned)
 	w.run(t, "destroy", "-auto-approve")
 	for i := range 3 {
 		s.expectNothing(t, i)
@@ -284,10 +286,7 @@ func TestAccFirstPlanReadsCapabilities(t *testing.T) {
 	if len(unknown) > 0 {
 		t.Fatalf("the plan does not know the objects of %q", unknown)
 	}
-	w.run(t, "apply", "-input=false", "tfplan")
-	if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
-		t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
-	}
+	w.applyPlanned(t, planned)
 	w.expectEmptyPlan(t)
 	w.run(t, "destroy", "-auto-approve")
 	s.expectNothing(t, 0)
@@ -331,10 +330,7 @@ func TestAccFixedCapabilities(t *testing.T) {
 	if len(unknown) > 0 || len(planned["a/able"]) != 1 {
 		t.Fatalf("the plan knows %v and not the objects of %q", planned, unknown)
 	}
-	w.run(t, "apply", "-input=false", "tfplan")
-	if diff := cmp.Diff(planned, w.objects(t)); diff != "" {
-		t.Errorf("what was applied is not what was planned (-planned +applied):\n%s", diff)
-	}
+	w.applyPlanned(t, planned)
 	s.expectWidget(t, 0, false)
 	read, err := s.client(t, 0).CoreV1().ConfigMaps(s.namespace).Get(t.Context(), "able", metav1.GetOptions{})
 	if err != nil || read.Data["version"] != "v1.2.3" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == worker.Argument { // The provider has started its own program.
 		worker.Serve(sandboxed.Handlers())
 	}
+	// Values of Terraform are many small objects: a quarter of the time would be their collection.
+	// It is not set in the environment, because the providers that tests start would inherit it.
+	debug.SetGCPercent(400)
 	if os.Getenv("TF_ACC") == "" {
 		os.Exit(m.Run())
 	}

@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // Of a large fleet a plan shows what changes and nothing else, and a state is small.
 func TestAccLargeFleet(t *testing.T) {
 	t.Parallel()
-	const clusters, bundles = 10, 20
+	clusters, bundles := 10, 8
+	if soaking() {
+		bundles = 20
+	}
 	env := testenv.Shared(t)
 	s, w := newFixture(t, env), newWorkspace(t)
 	provider := s.manyClusters(t, clusters)
@@ -54,13 +55,7 @@ func (s *fixture) manyClusters(t *testing.T, clusters int) string {
 	for k := range clusters {
 		name := fmt.Sprintf("eu-west-%d", k)
 		fmt.Fprintf(&entries, "    %s = { config_path = %q, config_context = %q, labels = { on = \"yes\", name = %[1]q } }\n", name, s.env.Kubeconfig(), s.env.Contexts()[k%3])
-		t.Cleanup(func() {
-			ctx, cancel := cleanupContext(t)
-			defer cancel()
-			if err := s.client(t, k%3).CoreV1().Namespaces().Delete(ctx, s.namespace+"-"+name, metav1.DeleteOptions{}); err != nil {
-				t.Log(err)
-			}
-		})
+		t.Cleanup(func() { s.cleanUp(t, k%3, s.namespace+"-"+name) })
 	}
 	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", s.namespace, entries.String())
 }
@@ -131,7 +126,7 @@ func TestAccPlanOfFiftyClusters(t *testing.T) {
 	t.Parallel()
 	const clusters = 50
 	bundles := 2
-	if os.Getenv("FLEET_SOAK") != "" {
+	if soaking() {
 		bundles = 20
 	}
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

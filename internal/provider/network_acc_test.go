@@ -2,7 +2,6 @@ package provider_test
 
 import (
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,7 @@ import (
 func TestAccBadNetwork(t *testing.T) {
 	t.Parallel()
 	outage := 5 * time.Second
-	if os.Getenv("FLEET_SOAK") != "" {
+	if soaking() {
 		outage = 30 * time.Second
 	}
 	// For a number of writes and reads each server answers with a code, in the

@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
@@ -71,11 +69,7 @@ func TestAccFourOfTwentyClustersAreSick(t *testing.T) {
 		if isSick[k] == nil {
 			alone = append(alone, e)
 		}
-		t.Cleanup(func() {
-			if err := s.client(t, k%3).CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), s.namespace+"-"+e.name, metav1.DeleteOptions{}); err != nil {
-				t.Log(err)
-			}
-		})
+		t.Cleanup(func() { s.cleanUp(t, k%3, s.namespace+"-"+e.name) })
 	}
 
 	w.configure(t, s.clusters(entries), s.spread("one", entries), s.spread("two", entries), target("", "fleet_bundle.one.bundles", "fleet_bundle.two.bundles"))

@@ -385,7 +385,7 @@ func (s *samples) clusters() map[string]any {
 			}),
 			"b": host(map[string]any{"token_file": s.kubeconfig, "insecure": true}),
 			"c": host(map[string]any{"username": "x", "password": "x"}),
-			"d": host(map[string]any{"client_certificate": s.certificate, "client_key": s.key}),
+			"d": host(map[string]any{"client_certificate": s.certificate, "client_key": s.key, "kube_version": "1.34", "api_versions": []any{"monitoring.coreos.com/v1"}}),
 			"e": host(map[string]any{"exec": map[string]any{"api_version": "client.authentication.k8s.io/v1", "command": "false", "args": []any{"x"}, "env": map[string]any{"key": "x"}}}),
 			"f": facts(map[string]any{"kubeconfig": s.kubeconfigs}),
 			"g": facts(map[string]any{"config_path": s.kubeconfig, "config_context": "x", "config_context_cluster": "x", "config_context_auth_info": "x"}),
@@ -512,6 +512,6 @@ func clustersTable() []allowed {
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
-		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values))?`, unknown: all, warns: "cluster $1"},
+		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values|kube_version|api_versions.*))?`, unknown: all, warns: "cluster $1"},
 	}
 }

@@ -91,7 +91,7 @@ type Finding struct {
 	Refused map[string]int
 	// Content covers the manifest and the hooks of the record, see Known.Content.
 	Content string
-	// Chart and Version are those of the chart in the record. Whoever wrote the record chose them.
+	// Chart and Version are those of the chart in the record. The author of the record chose them.
 	Chart, Version string
 	// Err is why the objects could not be looked at; then the rest says nothing.
 	Err error
