@@ -144,6 +144,10 @@ func (c *scheduler) write(ctx context.Context, i int) status.State {
 		v.results.addUntouched(KeyOf(d), "reading the cluster before deploying", v.snapshot.err)
 		return status.WaitApplied
 	}
+	if err := v.request.Blocked[KeyOf(d)]; err != nil {
+		v.results.addUntouched(KeyOf(d), "deploying", err)
+		return status.ErrApplied
+	}
 	for _, needed := range c.order.ExternalDependencies(i) {
 		if err := v.externalDependencyOf(d, needed).check(ctx, c.bundles); err != nil {
 			v.results.addUntouched(KeyOf(d), "deploying", err)

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -22,16 +23,20 @@ type delivery interface {
 var (
 	_ delivery = (*deploy.Engine)(nil)
 	_ delivery = (*engine.Engine)(nil)
+	_ delivery = engine.Handover{}
 )
 
 // hasEngine reports whether a Fleet delivers, even if it is not known yet which.
-func (s settings) hasEngine() bool { return s.management != nil }
+func (s settings) hasEngine() bool { return s.management.delivers() }
 
 func (f *providerData) delivery() delivery {
-	if f.fleetEngine != nil {
-		return f.fleetEngine
+	switch {
+	case f.fleetEngine == nil:
+		return f.engine
+	case f.management.handsBack:
+		return engine.Handover{From: f.fleetEngine, To: f.engine}
 	}
-	return f.engine
+	return f.fleetEngine
 }
 
 // reachOf says which clusters can be reached.
@@ -53,7 +58,7 @@ func (everywhere) Check(string) error { return nil }
 // are not stored yet, as while a create is planned. Clusters of the configuration take
 // precedence: then the configuration pins them.
 func (f *providerData) withInventory(ctx context.Context, stored *state.Inventory, diags *diag.Diagnostics) (with *providerData, inventory *state.Inventory) {
-	if f.fleetEngine == nil {
+	if !f.hasEngine() || f.fleetEngine == nil {
 		return f, nil
 	}
 	entries := map[string]cluster.Entry{}
@@ -86,14 +91,15 @@ func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnos
 }
 
 // reportMoves reports deployments that were delivered in another way than is configured now.
-func (m *targetModel) reportMoves(byEngine bool, wanted []target.Deployment, diags *diag.Diagnostics) {
-	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, byEngine)
-	if !byEngine {
-		moves.Unwanted = append(moves.Unwanted, moves.Wanted...)
+func (m *targetModel) reportMoves(by *management, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, by.delivers())
+	if by == nil {
+		addMessages(diags, report.WithoutEngine(name, slices.Concat(moves.Wanted, moves.Unwanted)))
+		return
 	}
-	addMessages(diags, report.CannotMove(name, moves.Unwanted, byEngine))
-	if byEngine && !diags.HasError() {
-		addMessages(diags, report.MovesToEngine(name, moves.Wanted))
+	addMessages(diags, report.CannotMove(name, moves.Unwanted, by.delivers()))
+	if !diags.HasError() {
+		addMessages(diags, report.DeliveryMoves(name, moves.Wanted, by.delivers()))
 	}
 }
 

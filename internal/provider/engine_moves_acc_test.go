@@ -1,25 +1,31 @@
 package provider_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
-// directProvider delivers to the clusters of a Fleet by itself.
-func directProvider(fleet *testenv.Fleet) string {
+// directProvider delivers to the clusters of a Fleet by itself. more is HCL in its block.
+func directProvider(fleet *testenv.Fleet, more string) string {
 	var clusters strings.Builder
 	for _, name := range []string{"c1", "c2", "c3"} {
 		fmt.Fprintf(&clusters, "    %s = { config_path = %q, config_context = %[1]q, labels = { name = %[1]q }, template_values = jsonencode({ zone = %[1]q }) }\n", name, fleet.Kubeconfig())
 	}
-	return "provider \"fleet\" {\n  owner = \"acc\"\n  clusters = {\n" + clusters.String() + "  }\n}\n"
+	return "provider \"fleet\" {\n  owner = \"acc\"\n  clusters = {\n" + clusters.String() + "  }\n" + more + "}\n"
 }
 
 // movedConfig is that of engineConfig, with a Deployment in the chart.
@@ -29,14 +35,15 @@ func movedConfig(namespace, rule string) string {
 	return strings.Replace(engineConfig(namespace, "1", rule), `once: {{ .Values.once }}}\n"`, `once: {{ .Values.once }}}\n`+deployment+`"`, 1)
 }
 
-// A target that was delivered directly moves to an engine by another provider block: the plan names
-// what moves, and no object is made anew. It is not parallel: another test stops an agent of the Fleet.
+// A target that was delivered directly moves to an engine and back by another provider block: the
+// plan names what moves, no object is made anew, and an apply that is killed is finished by the next. It is not parallel: another test stops an agent of the Fleet.
 //
 //nolint:paralleltest // See above.
-func TestAccMoveToEngine(t *testing.T) {
+func TestAccEngineMoves(t *testing.T) {
 	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
 	const namespace = "acc-engine-moved"
-	direct, delivered := directProvider(fleet), engineProvider(fleet, "")
+	s := engineStory{fleet: fleet, w: w, namespace: namespace}
+	direct, delivered := directProvider(fleet, ""), engineProvider(fleet, "")
 	config := movedConfig(namespace, everyCluster)
 	w.configure(t, direct, config)
 	w.run(t, "apply", "-auto-approve", "-input=false")
@@ -52,16 +59,64 @@ func TestAccMoveToEngine(t *testing.T) {
 			t.Errorf("the plan does not show %q:\n%s", part, plan)
 		}
 	}
-	w.run(t, "apply", "-input=false", "tfplan")
+	s.killApply(t, "the first Bundle to be written", func(bundles []unstructured.Unstructured) bool { return len(bundles) > 0 }, "tfplan")
+	w.apply(t)
 	w.expectEmptyPlan(t)
 	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}
 	w.configure(t, direct, config)
 	w.fail(t, []string{"plan", "-input=false"}, "deployments were delivered by an engine")
-	w.configure(t, delivered, config)
+
+	both := directProvider(fleet, fmt.Sprintf("  engine = { config_path = %q, config_context = %q, deliver = false }\n", fleet.Kubeconfig(), testenv.FleetManagement))
+	w.configure(t, both, movedConfig(namespace, `{ cluster_name = "c1" }`))
+	w.fail(t, []string{"plan", "-input=false"}, "deployments of the engine are not wanted any more")
+	w.configure(t, both, config)
+	plan = unwrapped(w.run(t, "plan", "-input=false", "-out=tfplan"))
+	for _, part := range []string{"deployments leave the engine: 9", "+0 ~9 -0 =0"} {
+		if !strings.Contains(plan, part) {
+			t.Errorf("the plan does not show %q:\n%s", part, plan)
+		}
+	}
+	s.killApply(t, "a Bundle to keep its objects", func(bundles []unstructured.Unstructured) bool {
+		return slices.ContainsFunc(bundles, func(of unstructured.Unstructured) bool {
+			targets, _, _ := unstructured.NestedSlice(of.Object, "spec", "targets")
+			return slices.ContainsFunc(targets, func(target any) bool { return target.(map[string]any)["keepResources"] == true }) //nolint:forcetypeassert // a target is an object
+		})
+	}, "tfplan")
+	s.killApply(t, "the first Bundle to be deleted", func(bundles []unstructured.Unstructured) bool { return len(bundles) < 3 }, "-auto-approve") //nolint:mnd // There are three.
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	w.configure(t, direct, config)
+	w.expectEmptyPlan(t)
+	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
+		t.Errorf("objects after the way back (-before +after):\n%s", diff)
+	}
 	w.run(t, "destroy", "-auto-approve", "-input=false")
-	engineStory{fleet: fleet, w: w, namespace: namespace}.wantMaps(t)
+	s.wantMaps(t)
+}
+
+// killApply kills Terraform and the provider in an apply when something is true of the Bundles of the target.
+func (s engineStory) killApply(t *testing.T, what string, is func(bundles []unstructured.Unstructured) bool, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), s.w.cli, append([]string{"apply", "-input=false", "-no-color"}, args...)...)
+	command.Dir, command.Env, command.SysProcAttr = s.w.dir, s.w.env, &syscall.SysProcAttr{Setpgid: true}
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ours := metav1.ListOptions{LabelSelector: "agentless-fleet.github.io/owner=acc,agentless-fleet.github.io/target=prod"}
+	s.until(t, what, func(ctx context.Context) (bool, error) {
+		found, err := s.objects(t, "bundles").List(ctx, ours)
+		return err == nil && is(found.Items), err
+	})
+	if err := syscall.Kill(-command.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil {
+		t.Fatalf("waiting for %s: Terraform ended before it was killed:\n%s", what, output.String())
+	}
 }
 
 // identities are the UIDs of ConfigMaps and Deployments in a namespace, and the templates of pods:

@@ -27,7 +27,12 @@ type management struct {
 	namespace    string
 	offlineAfter time.Duration
 	onOffline    engine.OnOffline
+	// handsBack says that the Fleet lets go of what it delivers.
+	handsBack bool
 }
+
+// delivers reports whether the Fleet delivers. As long as that is unknown it counts as delivering.
+func (m *management) delivers() bool { return m != nil && !m.handsBack }
 
 // leavesOffline reports whether an apply can succeed before all deployments are ready.
 func (m *management) leavesOffline() bool {
@@ -40,6 +45,7 @@ type engineModel struct {
 	Namespace    string `tfsdk:"namespace"`
 	OfflineAfter string `tfsdk:"offline_after"`
 	OnOffline    string `tfsdk:"on_offline"`
+	Deliver      *bool  `tfsdk:"deliver"`
 }
 
 func engineAttribute() schema.SingleNestedAttribute {
@@ -50,12 +56,14 @@ func engineAttribute() schema.SingleNestedAttribute {
 	attributes["on_offline"] = framework.OptionalString("What an apply does with a deployment on a cluster whose agent is offline. `error` (default): its Bundle is written, and the deployment fails. "+
 		"`leave`: it is reported as `WaitApplied`, and Fleet carries it out when the agent is back. `not_ready` and `clusters` of targets are then unknown in plans that change something.",
 		stringvalidator.OneOf(string(engine.FailOffline), string(engine.LeaveOffline)))
+	attributes["deliver"] = framework.OptionalBool("Whether the Fleet delivers. Default `true`. With `false` the provider delivers to `clusters` by itself: the next apply makes Fleet let go of each deployment, " +
+		"with all objects in place, and takes its release over. `engine` can be removed after that.")
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "The management cluster of a [Rancher Fleet](https://fleet.rancher.io) 0.16 or later: how to reach it, in any way that `clusters` has. " +
 			"`fleet_cluster_target` then writes Bundles there, and Fleet's agents deploy them. No other cluster is connected to. " +
 			"Clusters and groups are Fleet's `Cluster` and `ClusterGroup` objects, unless `clusters` is given: then they are those of `clusters`, by their facts alone. " +
-			"See the guides [Delivering through a real Fleet](guides/engine.md) and [Attributes with an engine](guides/engine-attributes.md).",
+			"See the guides [When one machine is not enough](guides/engine.md) and [Attributes with an engine](guides/engine-attributes.md).",
 		Attributes: framework.Provider(attributes),
 	}
 }
@@ -82,6 +90,7 @@ func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnosti
 	found := &management{
 		connection: model.connection(), namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
 		offlineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), onOffline: engine.OnOffline(model.OnOffline),
+		handsBack: model.Deliver != nil && !*model.Deliver,
 	}
 	if err := found.connection.Validate(); err != nil {
 		addMessages(diags, report.InvalidEngineConnection(err))

@@ -54,6 +54,14 @@ func TestManagement(t *testing.T) {
 			}),
 			want: &management{connection: kube.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, namespace: "fleet-local", offlineAfter: time.Hour},
 		},
+		"hands back": {
+			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(false)}),
+			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute, handsBack: true},
+		},
+		"delivers": {
+			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(true)}),
+			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+		},
 		"an unknown part": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "config_context": types.StringUnknown()}),
 			want:  &management{unknown: true},

@@ -183,7 +183,7 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, diags)
 	}
-	if plain.management != nil && len(plain.groups) > 0 && len(plain.entries) == 0 && !plain.clustersUnknown {
+	if plain.hasEngine() && len(plain.groups) > 0 && len(plain.entries) == 0 && !plain.clustersUnknown {
 		addMessages(diags, report.GroupsWithEngine(engine.Refusal("provider", "cluster_groups")))
 	}
 	return plain

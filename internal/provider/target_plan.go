@@ -89,7 +89,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
 	}
-	prior.reportMoves(f.hasEngine(), desired.Deployments, diags)
+	prior.reportMoves(f.management, desired.Deployments, diags)
 	if diags.HasError() {
 		return marker
 	}
@@ -124,7 +124,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	name := gone.Name.ValueString()
-	gone.reportMoves(r.providerData.hasEngine(), nil, &resp.Diagnostics)
+	gone.reportMoves(r.providerData.management, nil, &resp.Diagnostics)
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
 	if !resp.Diagnostics.HasError() && !r.providerData.hasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{

@@ -87,7 +87,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	model.driftState = private.DriftState
 	moves := state.MovesOf(model.records(), nil, r.providerData.hasEngine())
-	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || !r.providerData.hasEngine() && len(moves.Unwanted) > 0 {
+	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || r.providerData.management == nil && len(moves.Unwanted) > 0 {
 		return // Which Fleet it is is not known yet, or the plan reports what is wrong.
 	}
 	private = private.ForDelivery(model.records(), r.providerData.hasEngine())
@@ -109,7 +109,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	addMessages(&resp.Diagnostics, report.ReplacedClusters(replaced))
-	if after.Inventory = nil; r.providerData.fleetEngine != nil {
+	if after.Inventory = nil; r.providerData.hasEngine() {
 		if after.Inventory = private.Inventory; len(observation.Failures) == 0 {
 			_, after.Inventory = r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 		}
@@ -181,7 +181,7 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		addMessages(&resp.Diagnostics, report.StillUnknown(name, "the provider's engine"))
 		return
 	}
-	if model.reportMoves(f.hasEngine(), nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
+	if model.reportMoves(f.management, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
 	removal := deploy.Change{Remove: marker.Removals(records)}

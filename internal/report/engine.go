@@ -6,32 +6,47 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 )
 
-// MovesToEngine reports deployments that a Fleet takes over.
-func MovesToEngine(name string, moved []deploy.Key) []Message {
-	if len(moved) == 0 {
+// DeliveryMoves reports deployments that are delivered in another way from now on: by an engine, or directly.
+func DeliveryMoves(name string, moved []deploy.Key, toEngine bool) []Message {
+	switch {
+	case len(moved) == 0:
 		return nil
+	case toEngine:
+		return warning(fmt.Sprintf("Target %s: deployments move to the engine: %d", name, len(moved)),
+			"The apply writes them into Bundles, and Fleet's agents take over their releases. Release, namespace and history stay, and pods are not restarted. "+
+				"Hooks of an upgrade run.\n\nDeployments: "+deploy.ListOf(moved))
 	}
-	return warning(fmt.Sprintf("Target %s: deployments move to the engine: %d", name, len(moved)),
-		"The apply writes them into Bundles, and Fleet's agents take over their releases. Release, namespace and history stay, and pods are not restarted. "+
-			"Hooks of an upgrade run.\n\nDeployments: "+deploy.ListOf(moved))
+	return warning(fmt.Sprintf("Target %s: deployments leave the engine: %d", name, len(moved)),
+		"The apply makes Fleet let go of each of them with its objects in place. Then the provider takes its release over. Pods are not restarted. "+
+			"Hooks of an upgrade run. Clusters whose agent is offline fail.\n\nDeployments: "+deploy.ListOf(moved))
 }
 
-// CannotMove reports deployments that only the way can change in which they were delivered: by an
-// engine, or directly.
-func CannotMove(name string, deployments []deploy.Key, byEngine bool) []Message {
-	if len(deployments) == 0 {
+// CannotMove reports deployments that are not wanted any more, and that only the way can remove in
+// which they were delivered: by an engine, or directly.
+func CannotMove(name string, deployments []deploy.Key, toEngine bool) []Message {
+	switch {
+	case len(deployments) == 0:
 		return nil
-	}
-	if byEngine {
+	case toEngine:
 		return failure("Target "+name+": deployments are not in the engine",
 			"The provider deployed them directly, and its engine does not have them: they are not wanted any more, or Fleet has no Cluster of this name. "+
 				"An engine can neither update nor remove them. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
 				"\n\nNext: Register the clusters at Fleet under these names, and move the deployments before they are removed. "+
 				"Or restore the provider block without engine, and remove them with it.")
 	}
+	return failure("Target "+name+": deployments of the engine are not wanted any more",
+		"With deliver = false in its engine, the provider only takes over deployments that are still wanted. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
+			"\n\nNext: Remove deliver = false, and remove the deployments by the engine. Or select them again, and remove them after the move.")
+}
+
+// WithoutEngine reports deployments that an engine delivered and that it would go on to deploy.
+func WithoutEngine(name string, deployments []deploy.Key) []Message {
+	if len(deployments) == 0 {
+		return nil
+	}
 	return failure("Target "+name+": deployments were delivered by an engine",
 		"The provider block has no engine any more, so Fleet's agents would go on to deploy them. Nothing is changed.\n\nDeployments: "+deploy.ListOf(deployments)+
-			"\n\nNext: Restore engine in the provider block. To deliver directly, destroy the target with it, and create it again.")
+			"\n\nNext: Restore engine in the provider block. To deliver directly, set deliver = false in it until an apply has succeeded.")
 }
 
 // NotWithEngine reports an attribute of a target that an engine cannot do.
