@@ -32,6 +32,8 @@ type bundleModel struct {
 
 	// options are the attributes that are called as in a fleet.yaml.
 	options map[string]attr.Value
+	// was has the computed attributes as they were read.
+	was map[string]attr.Value
 }
 
 func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Diagnostics) {
@@ -48,13 +50,21 @@ func (m *bundleModel) read(ctx context.Context, from modelReader, diags *diag.Di
 	take(options, "digest", &m.Digest)
 	take(options, "bundles", &m.Bundles)
 	take(options, "contents", &m.Contents)
+	m.was = m.computed()
 }
 
-// write writes the computed attributes; all others stay as they are.
+func (m *bundleModel) computed() map[string]attr.Value {
+	return map[string]attr.Value{"digest": m.Digest, "bundles": m.Bundles, "contents": m.Contents}
+}
+
+// write writes the computed attributes that are not as they were read. All others stay as they are:
+// the framework checks the whole resource again for each that is set.
 func (m *bundleModel) write(ctx context.Context, to modelWriter, diags *diag.Diagnostics) {
-	diags.Append(to.SetAttribute(ctx, path.Root("digest"), m.Digest)...)
-	diags.Append(to.SetAttribute(ctx, path.Root("bundles"), m.Bundles)...)
-	diags.Append(to.SetAttribute(ctx, path.Root("contents"), m.Contents)...)
+	for name, value := range m.computed() {
+		if !value.Equal(m.was[name]) {
+			diags.Append(to.SetAttribute(ctx, path.Root(name), value)...)
+		}
+	}
 }
 
 // attribute returns an attribute, null if it is of another type.
