@@ -120,6 +120,13 @@ func (b Bundle) ChartDirectory(options *fleetyaml.Helm) (dir string, found bool)
 	return tree(b.Files).directoryOf(chartOf(options))
 }
 
+// RemoteChart returns the chart that merged options name if it is kept elsewhere than in the
+// bundle.
+func (b Bundle) RemoteChart(options *fleetyaml.Helm) (chart Chart, found bool) {
+	chart = chartOf(options)
+	return chart, tree(b.Files).isElsewhere(chart)
+}
+
 func (t tree) directoryOf(chart Chart) (dir string, found bool) {
 	if t.isElsewhere(chart) {
 		return t.fetchedChart(chart)

@@ -35,4 +35,6 @@ type Document struct {
 	Hook bool
 	// Content is the object as JSON.
 	Content string
+	// Place is the template or the file that the object comes from, "" if that is not known.
+	Place string
 }

@@ -101,3 +101,41 @@ func resolved(node *yaml.Node) *yaml.Node {
 func isPlain(value *yaml.Node) bool {
 	return value.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
 }
+
+// LineOf is the line of an object in a file by its kind and its name, or the beginning of a name
+// that the API server completes. It is 0 if the object is not found.
+func LineOf(file []byte, kind, name string) int {
+	documents := yaml.NewDecoder(bytes.NewReader(file))
+	for {
+		var document yaml.Node
+		if documents.Decode(&document) != nil {
+			return 0
+		}
+		if len(document.Content) == 0 {
+			continue
+		}
+		if line := lineOfObject(document.Content[0], kind, name); line > 0 {
+			return line
+		}
+	}
+}
+
+func lineOfObject(node *yaml.Node, kind, name string) int {
+	node = resolved(node)
+	names := append(nodesAt(node, "metadata", "name"), nodesAt(node, "metadata", "generateName")...)
+	isCalled := slices.ContainsFunc(names, func(value *yaml.Node) bool { return value.Value == name })
+	for _, value := range nodesAt(node, "kind") {
+		if value.Value == kind && isCalled {
+			return value.Line
+		}
+	}
+	for _, item := range nodesAt(node, "items") {
+		if item.Kind == yaml.SequenceNode {
+			continue
+		}
+		if line := lineOfObject(item, kind, name); line > 0 {
+			return line
+		}
+	}
+	return 0
+}

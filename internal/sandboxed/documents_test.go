@@ -25,11 +25,13 @@ func TestRenderDocuments(t *testing.T) {
 		{
 			Object:  diff.Object{Kind: "ConfigMap", Namespace: "ns", Name: "a"},
 			Content: `{"apiVersion":"v1","data":{"a":"y2","b":"x"},"kind":"ConfigMap","metadata":{"name":"a"}}`,
+			Place:   "web/templates/a.yaml",
 		},
-		{Object: diff.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`},
+		{Object: diff.Object{Kind: "Namespace", Name: "made"}, Content: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"made"}}`, Place: "web/templates/a.yaml"},
 		{
 			Object: diff.Object{Group: "batch", Kind: "Job", Namespace: "ns", Name: "hook"}, Hook: true,
 			Content: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"helm.sh/hook":"pre-upgrade"},"name":"hook"},"spec":{"activeDeadlineSeconds":12345678901234567}}`,
+			Place:   "web/templates/hook.yaml",
 		},
 	}
 	if diff := cmp.Diff(want, rendering.Documents); diff != "" {

@@ -19,17 +19,21 @@ type duplicateFinder struct {
 	namespace string
 	forced    bool
 	places    map[string]string            // diff.Object.Key -> where it is
+	hooks     map[string]string            // the same of hooks, of which there can be several
 	found     *render.DuplicateObjectError // The first one, or nil.
 }
 
 func newDuplicateFinder(d target.Deployment) *duplicateFinder {
-	return &duplicateFinder{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}}
+	return &duplicateFinder{namespace: d.Namespace, forced: d.Options.Namespace != "", places: map[string]string{}, hooks: map[string]string{}}
 }
 
 // add adds the objects of one document. Hooks may be there twice: Helm makes one after the other.
 func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string) {
 	for _, document := range objects {
 		if _, isHook := manifest.Annotations(document)[wellknown.Hook]; isHook {
+			for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
+				u.hooks[u.identify(object).Key()] = place
+			}
 			continue
 		}
 		for _, object := range manifest.Flatten([]*unstructured.Unstructured{document}) {
@@ -50,6 +54,17 @@ func (u *duplicateFinder) add(objects []*unstructured.Unstructured, place string
 // kustomization has made.
 func (u *duplicateFinder) placeOf(object *unstructured.Unstructured) string {
 	return u.places[u.identify(object).Key()]
+}
+
+// locate adds to documents where they are.
+func (u *duplicateFinder) locate(documents []diff.Document) {
+	for i := range documents {
+		places := u.places
+		if documents[i].Hook {
+			places = u.hooks
+		}
+		documents[i].Place = places[documents[i].Key()]
+	}
 }
 
 // check returns an error if an object is there twice.

@@ -64,6 +64,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	if err != nil {
 		return release.Rendering{}, err
 	}
+	first.duplicates.locate(documents)
 	rendering := release.Rendering{
 		Chart:     first.chart.Name(),
 		Version:   first.chart.Metadata.Version,

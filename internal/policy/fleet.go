@@ -1,0 +1,195 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxFleetObject bounds in bytes the YAML of one element.
+	maxFleetObject = 1 << 20
+	fleetVersion   = "fleet.cattle.io/v1alpha1"
+
+	policyKind      = "Policy"
+	restrictionKind = "GitRepoRestriction"
+)
+
+// fleetRules are rules that only Fleet's objects have.
+type fleetRules struct {
+	repositories patterns
+	// chartRepos and chartNames are matched with helm.repo and helm.chart as they are written.
+	chartRepos, chartNames patterns
+	// targetNamespaces are those that the source has to force, nil for no rule.
+	targetNamespaces []string
+	keepsNamespaces  bool
+}
+
+// fleetObject is a Policy or a GitRepoRestriction
+// (pkg/apis/fleet.cattle.io/v1alpha1/policy_types.go and gitreporestriction_types.go).
+type fleetObject struct {
+	APIVersion string        `yaml:"apiVersion"`
+	Kind       string        `yaml:"kind"`
+	Metadata   fleetMetadata `yaml:"metadata"`
+
+	AllowedServiceAccounts []string `yaml:"allowedServiceAccounts"`
+
+	RequireServiceAccount  bool       `yaml:"requireServiceAccount"`
+	AllowNamespaceCreation *bool      `yaml:"allowNamespaceCreation"`
+	GitRepo                *gitPolicy `yaml:"gitRepo"`
+	HelmOp                 *opPolicy  `yaml:"helmOp"`
+
+	DefaultServiceAccount          string   `yaml:"defaultServiceAccount"`
+	AllowedRepoPatterns            []string `yaml:"allowedRepoPatterns"`
+	DefaultClientSecretName        string   `yaml:"defaultClientSecretName"`
+	AllowedClientSecretNames       []string `yaml:"allowedClientSecretNames"`
+	AllowedTargetNamespaces        []string `yaml:"allowedTargetNamespaces"`
+	AllowedTargetNamespaceSelector any      `yaml:"allowedTargetNamespaceSelector"`
+}
+
+type fleetMetadata struct {
+	Name      string         `yaml:"name"`
+	Namespace string         `yaml:"namespace"`
+	Other     map[string]any `yaml:",inline"`
+}
+
+type gitPolicy struct {
+	DefaultServiceAccount    string   `yaml:"defaultServiceAccount"`
+	DefaultClientSecretName  string   `yaml:"defaultClientSecretName"`
+	AllowedClientSecretNames []string `yaml:"allowedClientSecretNames"`
+	AllowedRepoPatterns      []string `yaml:"allowedRepoPatterns"`
+}
+
+type opPolicy struct {
+	DefaultServiceAccount   string   `yaml:"defaultServiceAccount"`
+	DefaultHelmSecretName   string   `yaml:"defaultHelmSecretName"`
+	AllowedHelmSecretNames  []string `yaml:"allowedHelmSecretNames"`
+	AllowedHelmRepoPatterns []string `yaml:"allowedHelmRepoPatterns"`
+	AllowedChartPatterns    []string `yaml:"allowedChartPatterns"`
+}
+
+// The names of the policies that Fleet's objects become.
+const (
+	fleetPolicy       = "fleet_policies"
+	fleetBundlePolicy = "fleet_policies (Bundle)"
+	fleetGitPolicy    = "fleet_policies (GitRepo)"
+	fleetHelmOpPolicy = "fleet_policies (HelmOp)"
+)
+
+// FromFleet translates Fleet's Policy and GitRepoRestriction objects. As in one namespace of Fleet,
+// what one of them allows is allowed. unused names the fields without an effect here. The error
+// names the element, from 1.
+func FromFleet(texts []string) (policies []Policy, unused []string, err error) {
+	var objects []fleetObject
+	for i, text := range texts {
+		read, err := readFleet(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("element %d: %w", i+1, err)
+		}
+		objects = append(objects, read...)
+	}
+	// Fleet aggregates them in this order, so that the first default counts.
+	slices.SortStableFunc(objects, func(a, b fleetObject) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	for _, object := range objects {
+		if first := objects[0].Metadata.Namespace; object.Metadata.Namespace != first {
+			return nil, nil, fmt.Errorf("%s %s is in namespace %q and %s %s in %q; give those of one namespace only, because Fleet joins what they allow",
+				objects[0].Kind, objects[0].Metadata.Name, first, object.Kind, object.Metadata.Name, object.Metadata.Namespace)
+		}
+		unused = append(unused, object.unused()...)
+	}
+	policies, err = translate(objects)
+	return policies, unused, err
+}
+
+// readFleet reads all documents of a text.
+func readFleet(text string) ([]fleetObject, error) {
+	if len(text) > maxFleetObject {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxFleetObject)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.KnownFields(true)
+	var objects []fleetObject
+	for {
+		var object fleetObject
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the YAML: %w", err)
+		}
+		if err := object.check(); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	if len(objects) == 0 {
+		return nil, errors.New("it contains no object")
+	}
+	return objects, nil
+}
+
+func (o fleetObject) check() error {
+	if o.APIVersion != fleetVersion || o.Kind != policyKind && o.Kind != restrictionKind {
+		return fmt.Errorf("%s %s is no Policy and no GitRepoRestriction of %s", o.APIVersion, o.Kind, fleetVersion)
+	}
+	if o.Metadata.Name == "" {
+		return fmt.Errorf("a %s has no name", o.Kind)
+	}
+	ofOther := o.RequireServiceAccount || o.AllowNamespaceCreation != nil || o.GitRepo != nil || o.HelmOp != nil
+	if o.Kind == policyKind {
+		ofOther = o.DefaultServiceAccount != "" || o.AllowedRepoPatterns != nil || o.DefaultClientSecretName != "" || o.AllowedClientSecretNames != nil ||
+			o.AllowedTargetNamespaces != nil || o.AllowedTargetNamespaceSelector != nil
+	}
+	if ofOther {
+		return fmt.Errorf("%s %s has fields of the other kind, which Fleet would ignore", o.Kind, o.Metadata.Name)
+	}
+	for _, account := range o.accounts() {
+		if strings.ContainsAny(account, "*?") {
+			return fmt.Errorf("%s %s: %q is not the name of a service account", o.Kind, o.Metadata.Name, account)
+		}
+	}
+	if o.AllowedTargetNamespaceSelector != nil {
+		return fmt.Errorf("%s %s: allowedTargetNamespaceSelector selects namespaces by their labels on the clusters, which a plan does not read; list them in allowedTargetNamespaces",
+			o.Kind, o.Metadata.Name)
+	}
+	return nil
+}
+
+// accounts are all service accounts that an object names.
+func (o fleetObject) accounts() []string {
+	accounts := append(slices.Clone(o.AllowedServiceAccounts), o.DefaultServiceAccount)
+	if o.GitRepo != nil {
+		accounts = append(accounts, o.GitRepo.DefaultServiceAccount)
+	}
+	if o.HelmOp != nil {
+		accounts = append(accounts, o.HelmOp.DefaultServiceAccount)
+	}
+	return accounts
+}
+
+// unused are the fields that name Secrets: here credentials belong to a URL.
+func (o fleetObject) unused() []string {
+	var fields []string
+	add := func(name string, isSet bool) {
+		if isSet {
+			fields = append(fields, fmt.Sprintf("%s %s: %s", o.Kind, o.Metadata.Name, name))
+		}
+	}
+	add("defaultClientSecretName", o.DefaultClientSecretName != "")
+	add("allowedClientSecretNames", len(o.AllowedClientSecretNames) > 0)
+	if o.GitRepo != nil {
+		add("gitRepo.defaultClientSecretName", o.GitRepo.DefaultClientSecretName != "")
+		add("gitRepo.allowedClientSecretNames", len(o.GitRepo.AllowedClientSecretNames) > 0)
+	}
+	if o.HelmOp != nil {
+		add("helmOp.defaultHelmSecretName", o.HelmOp.DefaultHelmSecretName != "")
+		add("helmOp.allowedHelmSecretNames", len(o.HelmOp.AllowedHelmSecretNames) > 0)
+	}
+	return fields
+}

@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxPattern bounds a pattern in bytes, and maxPatterns how many there are in one list.
+	maxPattern  = 1000
+	maxPatterns = 1000
+)
+
+// pattern is a compiled glob or expression. Its time grows with the length of the text only.
+type pattern struct {
+	text string
+	re   *regexp.Regexp
+}
+
+// patterns are nil if nothing is restricted.
+type patterns []pattern
+
+func (p patterns) match(texts ...string) bool {
+	return slices.ContainsFunc(p, func(one pattern) bool { return slices.ContainsFunc(texts, one.re.MatchString) })
+}
+
+// allow reports whether one of the texts matches, or nothing is restricted.
+func (p patterns) allow(texts ...string) bool { return p == nil || p.match(texts...) }
+
+// String lists the patterns.
+func (p patterns) String() string {
+	if len(p) == 0 {
+		return "nothing is allowed"
+	}
+	texts := make([]string, len(p))
+	for i, one := range p {
+		texts[i] = one.text
+	}
+	return "allowed: " + listOf(texts)
+}
+
+// listOf names the first of many.
+func listOf(texts []string) string {
+	const most = 10
+	if len(texts) <= most {
+		return strings.Join(texts, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
+}
+
+// compileGlobs compiles a list. It is nil if the list is.
+func compileGlobs(texts []string) (patterns, error) {
+	if texts == nil {
+		return nil, nil
+	}
+	if len(texts) > maxPatterns {
+		return nil, fmt.Errorf("more than %d patterns", maxPatterns)
+	}
+	made := make(patterns, len(texts))
+	for i, text := range texts {
+		var err error
+		if made[i], err = compileGlob(text); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// compileGlob compiles a pattern in which * matches any characters but /, ** any characters, and ?
+// one character but /. It matches whole texts.
+func compileGlob(text string) (pattern, error) {
+	if err := checkLength(text); err != nil {
+		return pattern{}, err
+	}
+	var expression strings.Builder
+	for rest := text; rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "**"):
+			expression.WriteString(".*")
+			rest = rest[2:]
+			continue
+		case rest[0] == '*':
+			expression.WriteString("[^/]*")
+		case rest[0] == '?':
+			expression.WriteString("[^/]")
+		default:
+			end := strings.IndexAny(rest, "*?")
+			if end < 0 {
+				end = len(rest)
+			}
+			expression.WriteString(regexp.QuoteMeta(rest[:end]))
+			rest = rest[end:]
+			continue
+		}
+		rest = rest[1:]
+	}
+	return compileExpression(text, `(?s:`+expression.String()+`)`)
+}
+
+// compileExpression compiles a regular expression, which has to match whole texts. text is how it
+// is shown.
+func compileExpression(text, expression string) (pattern, error) {
+	re, err := regexp.Compile(`\A(?:` + expression + `)\z`)
+	if err != nil {
+		return pattern{}, fmt.Errorf("pattern %q: %w", text, err)
+	}
+	return pattern{text: text, re: re}, nil
+}
+
+func checkLength(text string) error {
+	if text == "" {
+		return errors.New("a pattern is empty")
+	}
+	if len(text) > maxPattern {
+		return fmt.Errorf("a pattern is longer than %d bytes", maxPattern)
+	}
+	return nil
+}
+
+func requirementsOf(required map[string]string) ([]requirement, error) {
+	var made []requirement
+	for _, key := range slices.Sorted(maps.Keys(required)) {
+		value, err := compileGlob(required[key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		made = append(made, requirement{key: key, value: value})
+	}
+	return made, nil
+}

@@ -1,0 +1,64 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// CRDDocuments are the objects in files below crds/ that a deployment brings. rendering says which
+// subcharts count.
+func (c *Charts) CRDDocuments(d target.Deployment, rendering release.Rendering) ([]diff.Document, error) {
+	if len(rendering.CRDs) == 0 {
+		return nil, nil
+	}
+	loaded, _, err := c.loader.Load(d)
+	if err != nil {
+		return nil, err
+	}
+	return crdDocuments(d, slices.DeleteFunc(loaded.CRDObjects(), func(file chart.CRD) bool {
+		return !slices.Contains(rendering.CRDs, release.ShortHash(file.File.Data))
+	}))
+}
+
+// crdDocuments reads files below crds/, whose objects can be of any kind.
+func crdDocuments(d target.Deployment, files []chart.CRD) ([]diff.Document, error) {
+	var found []diff.Document
+	for _, file := range files {
+		objects, err := manifest.ParseAll(file.File.Data)
+		if err != nil {
+			return nil, &ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", file.Filename, err)}
+		}
+		documents, err := manifest.Documents(objects, nil, d.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		for i := range documents {
+			documents[i].Place = file.Filename
+		}
+		found = append(found, documents...)
+	}
+	return found, nil
+}
+
+// Locate returns the file of an object in its source, and its line if it is a plain manifest, else
+// 0. place is that of its document.
+func (c *Charts) Locate(d target.Deployment, place, kind, name string) (file string, line int) {
+	file, _, _ = strings.Cut(place, " (document ")
+	if _, isChart := d.Bundle.ChartDirectory(d.Options.Helm); isChart || file == "" {
+		return place, 0
+	}
+	for _, plain := range d.Bundle.PlainFiles() {
+		if plain.Name == file {
+			return file, manifest.LineOf(plain.Content, kind, strings.TrimSuffix(name, manifest.GeneratedName))
+		}
+	}
+	return place, 0
+}
