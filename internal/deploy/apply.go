@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -65,6 +66,8 @@ type Request struct {
 	Keep     []Key
 	UIDs     map[string]string
 	Settings Settings
+	// Policies check what is written, nil without any.
+	Policies Policies
 }
 
 // Settings hold for all deployments of a request.
@@ -90,6 +93,8 @@ type Outcome struct {
 	Versions map[string]Versions
 	// Notices say what removals left behind on purpose, sorted by key.
 	Notices []Notice
+	// Warned are violations of policies that warn, and that the plan did not know.
+	Warned []policy.Violation
 	// Interruption is nil unless the apply was interrupted before its end.
 	Interruption *Interruption
 	// Existing are releases that kept a create from being begun, sorted by cluster,
@@ -148,6 +153,7 @@ func (e *Engine) Apply(ctx context.Context, request Request) Outcome {
 		outcome.Interruption = progress.interruption()
 	}
 	slices.SortFunc(outcome.Failures, compareFailures)
+	outcome.Warned = sortedViolations(outcome.Warned)
 	slices.SortFunc(outcome.Notices, func(a, b Notice) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Bundle, b.Bundle))
 	})

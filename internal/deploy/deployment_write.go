@@ -97,6 +97,7 @@ func (w *deploymentWrite) options(known *release.Known, turn release.Token) rele
 	options.NamespaceUsedBy = w.run.known().deployedTo(w.d.Namespace, w.key)
 	options.Token, options.Listener = turn, w.listener()
 	options.Planned = w.run.request.Planned[w.key]
+	options.Check = w.check()
 	return options
 }
 

@@ -18,6 +18,8 @@ type Desired struct {
 	WithoutOptions []target.Deployment
 	// Unreadable says why bundles cannot be read, by name. What is deployed of them stays.
 	Unreadable map[string]error
+	// Policies check what is written, nil without any.
+	Policies Policies
 }
 
 // NewDesired returns what targeting made of bundles. check finds what is wrong with a

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/rollout"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -77,6 +78,8 @@ type Plan struct {
 	Unknown status.Grouped
 	// Failures are deployments that cannot be rendered.
 	Failures []Failure
+	// Violations are what policies do not allow, in the order of the deployments.
+	Violations []policy.Violation
 	// Moves are the objects that move from one bundle to another, by cluster.
 	Moves map[string]release.Moves
 
@@ -104,7 +107,7 @@ func NewPlan(ctx context.Context, desired Desired, prior map[Key]Record, facts F
 	if facts.Prefetch != nil {
 		defer facts.Prefetch(ctx, plan.Write)()
 	}
-	plan.render(ctx, facts)
+	plan.render(ctx, facts, desired.Policies)
 	plan.Moves = plan.plannedMoves()
 	return plan
 }

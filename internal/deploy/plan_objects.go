@@ -10,12 +10,15 @@ import (
 )
 
 // render finds the objects of the deployments to be written.
-func (p *Plan) render(ctx context.Context, facts Facts) {
+func (p *Plan) render(ctx context.Context, facts Facts, policies Policies) {
 	needs := p.growAfterKinds(facts.Charts)
 	same := map[string]string{}
 	for _, d := range p.Write {
 		key := KeyOf(d)
 		rendering, err := facts.Charts.Render(ctx, d)
+		if err == nil {
+			err = p.checkPolicies(d, rendering, policies)
+		}
 		if err != nil {
 			p.Failures = append(p.Failures, Failure{Cluster: d.Cluster, Bundle: d.Bundle.Name, Err: err})
 			continue

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -21,6 +22,7 @@ type results struct {
 	asBefore map[Key]bool
 	versions map[string]Versions
 	notices  []Notice
+	warned   []policy.Violation
 	written  map[string]map[Key]pendingInspection // by cluster
 }
 
@@ -54,7 +56,7 @@ func (r *results) record(key Key) (record Record, known bool) {
 func (r *results) outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices}
+	return Outcome{Records: r.records, Failures: r.failures, Versions: r.versions, Notices: r.notices, Warned: r.warned}
 }
 
 // addVersions notes the versions of objects on a cluster.

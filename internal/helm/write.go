@@ -77,6 +77,11 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		revision = observed.Revision
 	}
 	op.records.newest = revision
+	if action.Writes() && w.Check != nil {
+		if err := x.check(ctx, op, action, d, revision, w); err != nil {
+			return release.Written{}, err
+		}
+	}
 	if action.Writes() {
 		if op.leave, err = x.namespaces.inUse.enter(ctx, d.Namespace); err != nil {
 			return release.Written{}, err
@@ -92,6 +97,23 @@ func (x *releaseWriter) perform(ctx context.Context, op *operation, action relea
 		x.namespaces.inUse.forget(d.Namespace) // Its being gone can be the cause.
 	}
 	return written, err
+}
+
+// check renders a deployment before its namespace is made, and lets Write.Check refuse its
+// objects. What was rendered is written then: another rendering could give other objects.
+func (x *releaseWriter) check(ctx context.Context, op *operation, action release.Action, d target.Deployment, revision int, w release.Write) error {
+	number, isUpgrade := revision+1, action != release.Install
+	if !isUpgrade {
+		number = 1
+	}
+	if _, err := x.chart(ctx, op, d, number, isUpgrade); err != nil {
+		return op.explain("rendering", d, err)
+	}
+	documents, err := op.records.rendered.Documents(d)
+	if err != nil {
+		return err
+	}
+	return w.Check(documents)
 }
 
 // prepare makes the namespace ready, and meanwhile reads the records that Helm asks for
@@ -151,8 +173,11 @@ func (x *releaseWriter) adopt(ctx context.Context, op *operation, d target.Deplo
 	return written, err
 }
 
-// chart renders the chart of a deployment for this cluster.
+// chart renders the chart of a deployment for this cluster, once.
 func (x *releaseWriter) chart(ctx context.Context, op *operation, d target.Deployment, revision int, upgrade bool) (*chart.Chart, error) {
+	if checked := op.records.rendered.Rendered; checked != nil {
+		return checked, nil
+	}
 	mapper, err := x.connection.getter.ToRESTMapper()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kinds of the cluster: %w", err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -53,6 +52,12 @@ type Violation struct {
 	Text string
 
 	kind, name string // Of the object.
+}
+
+// Compare orders violations by policy, rule, cluster, bundle and object.
+func (v Violation) Compare(other Violation) int {
+	return cmp.Or(cmp.Compare(v.Policy, other.Policy), cmp.Compare(v.Rule, other.Rule), cmp.Compare(v.Cluster, other.Cluster),
+		cmp.Compare(v.Bundle, other.Bundle), cmp.Compare(v.Object, other.Object))
 }
 
 // The names of rules.
@@ -128,8 +133,10 @@ func (s *Set) CheckObjects(d Deployment, content Content) []Violation {
 }
 
 func (s *Set) check(d Deployment, content Content, first func(*checker)) []Violation {
-	var found []Violation
-	objects := sync.OnceValue(func() []object { return read(content) })
+	var (
+		found   []Violation
+		objects []object
+	)
 	for i := range s.policies {
 		p := &s.policies[i]
 		if !p.matches(d) {
@@ -138,7 +145,10 @@ func (s *Set) check(d Deployment, content Content, first func(*checker)) []Viola
 		check := checker{policy: p, deployment: d}
 		first(&check)
 		if p.readsObjects() {
-			check.checkObjects(objects())
+			if objects == nil {
+				objects = read(content)
+			}
+			check.checkObjects(objects)
 		}
 		found = append(found, check.found...)
 	}

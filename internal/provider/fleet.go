@@ -13,6 +13,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -42,6 +43,8 @@ type settings struct {
 	registries         map[string]chart.Registry
 	registriesUnknown  bool
 	keys               sops.Keys
+	policies           []policy.Policy
+	policiesUnknown    bool
 	// management is the management cluster of a Fleet, nil without an engine.
 	management *management
 }

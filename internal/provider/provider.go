@@ -151,6 +151,8 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"`forget`: they are removed from the state and stay on the cluster.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.MissingIsError), string(deploy.ForgetMissing))},
 			},
+			"policies":       policiesAttribute(),
+			"fleet_policies": fleetPoliciesAttribute(),
 			"cache_dir": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git. Commits are kept for a week after they were last read, so a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",

@@ -41,6 +41,8 @@ type providerModel struct {
 	OnUnreachable types.String `tfsdk:"on_unreachable"`
 	OnMissing     types.String `tfsdk:"on_missing"`
 	CacheDir      types.String `tfsdk:"cache_dir"`
+	Policies      types.Map    `tfsdk:"policies"`
+	FleetPolicies types.List   `tfsdk:"fleet_policies"`
 }
 
 // clusterModel is an entry of clusters in plain values.
@@ -183,6 +185,8 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, diags)
 	}
+	policies, known := policiesOf(ctx, m.Policies, m.FleetPolicies, diags)
+	plain.policies, plain.policiesUnknown = policies, !known
 	if plain.hasEngine() && len(plain.groups) > 0 && len(plain.entries) == 0 && !plain.clustersUnknown {
 		addMessages(diags, report.GroupsWithEngine(engine.Refusal("provider", "cluster_groups")))
 	}

@@ -47,7 +47,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: plan.identity(f), Create: create,
 		Write: change.Write, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
-		Prior: prior, Lost: was.Lost(), Settings: settings,
+		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	if len(outcome.Existing) > 0 {
@@ -59,6 +59,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.ShowsOther))
 	addMessages(diags, report.Failures(name, outcome))
 	addMessages(diags, report.Notices(name, outcome.Notices))
+	addMessages(diags, report.Policies(name, outcome.Warned))
 	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, shown.LeavesOut)
 	*private = private.Applied(state.Apply{
 		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,

@@ -160,9 +160,13 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if reason != "" || diags.HasError() {
 		return deploy.Desired{}, reason
 	}
+	checker := f.checkerOf(m, clusters, f.charts, diags)
+	if diags.HasError() {
+		return deploy.Desired{}, ""
+	}
 	result, err := target.Deployments(ctx, target.Input{
 		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: f.groups, Evaluator: f.sandbox,
-		CRDs: m.CRDs.ValueString(),
+		CRDs: m.CRDs.ValueString(), ServiceAccount: accountsOf(checker),
 	})
 	if err != nil {
 		addMessages(diags, report.RuleFailure(name, err))
@@ -181,7 +185,7 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	} else {
 		known.Pin(result.Deployments)
 	}
-	desired = deploy.NewDesired(bundles, result, unreadable, check)
+	desired = withPolicies(deploy.NewDesired(bundles, result, unreadable, check), checker)
 	if f.hasEngine() {
 		for key, err := range engine.CheckBundles(f.owner, result.Deployments) {
 			if desired.Broken[key] == nil {
@@ -207,6 +211,8 @@ func (f *providerData) knownClusters(ctx context.Context, m *targetModel) (clust
 		return nil, "the provider's engine"
 	case f.groupsUnknown:
 		return nil, "the provider's cluster_groups"
+	case f.policiesUnknown:
+		return nil, "the provider's policies"
 	}
 	clusters, unknown := f.clusters.Facts()
 	if len(unknown) > 0 {

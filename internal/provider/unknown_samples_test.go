@@ -398,6 +398,33 @@ func (s *samples) clusters() map[string]any {
 			},
 			"labels": map[string]any{"tier": "prod"},
 		}},
+		"policies": map[string]any{"all": map[string]any{
+			"action": "warn",
+			"applies_to": map[string]any{
+				"clusters": []any{
+					map[string]any{"cluster_name": "a"},
+					map[string]any{"cluster_selector": map[string]any{
+						"match_labels":      map[string]any{"on": "yes"},
+						"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
+					}},
+					map[string]any{"cluster_group": "some"},
+					map[string]any{"cluster_group_selector": map[string]any{
+						"match_labels":      map[string]any{"tier": "prod"},
+						"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
+					}},
+				},
+				"bundles": []any{"*"}, "repositories": []any{"https://git.invalid/**"},
+				"bundle_selector": map[string]any{
+					"match_labels":      map[string]any{"on": "yes"},
+					"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
+				},
+			},
+			"repositories": []any{"**"}, "charts": []any{map[string]any{"source": "**", "version": "*"}}, "namespaces": []any{"*"},
+			"service_accounts": map[string]any{"allowed": []any{"*"}, "default": "x", "required": true},
+			"allowed_kinds":    []any{"*"}, "denied_kinds": []any{"Secret"}, "cluster_scoped": false, "image_registries": []any{"ghcr.io"},
+			"labels": map[string]any{"team": "*"}, "annotations": map[string]any{"team": "*"}, "max_objects": 5, "max_replicas": 5,
+		}},
+		"fleet_policies": []any{"apiVersion: fleet.cattle.io/v1alpha1\nkind: Policy\nmetadata: {name: x}\nallowedServiceAccounts: [x]\n"},
 	})
 	return plain
 }
@@ -512,6 +539,7 @@ func clustersTable() []allowed {
 	return []allowed{
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
+		{when: `(fleet_)?policies.*`, unknown: all, warns: "the provider's policies"},
 		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values|kube_version|api_versions.*))?`, unknown: all, warns: "cluster $1"},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
 // Write says how a revision is written.
@@ -40,6 +42,9 @@ type Write struct {
 	// NamespaceUsedBy are other releases that are to be deployed to the namespace. It stays
 	// for them if an install is taken back.
 	NamespaceUsedBy []string
+	// Check refuses objects before anything is written, nil if nothing does. It is given what
+	// the deployment is rendered to for its cluster.
+	Check func(documents []diff.Document) error
 	// Token is the operation's, nil if nobody counts.
 	Token Token
 	// Listener follows the operation, nil for nobody.

@@ -19,6 +19,10 @@ type Chart struct {
 	Rendered *chart.Chart
 	// Recorded is the chart that the release record contains.
 	Recorded *chart.Chart
+
+	// outputs are what the templates gave, or the only one if the objects were changed.
+	outputs map[string]string
+	mapper  meta.RESTMapper
 }
 
 // Chart renders the chart of a deployment for a revision of its release. Helm itself would
@@ -36,13 +40,13 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	if size := files.size(); size > manifest.MaxSize {
 		return Chart{}, &TooManyObjectsError{Bundle: d.Bundle.Name, Size: size}
 	}
-	var made Chart
+	made := Chart{mapper: mapper, outputs: files.Outputs}
 	switch {
 	case style.KustomizesChart() || d.Options.Namespace != "":
-		made, err = confinedChart(loaded, d, files, mapper)
+		err = made.confine(loaded, d, files)
 	case style.Kustomize:
 		made.Rendered, err = BuiltChart(loaded, []byte(files.Objects))
-		made.Recorded = made.Rendered
+		made.Recorded, made.outputs = made.Rendered, map[string]string{"": files.Objects}
 	default:
 		made.Rendered = quoteChart(loaded, files.Outputs, files.CRDs)
 		made.Recorded, err = loaded, files.process(loaded)
@@ -68,19 +72,24 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
-// confinedChart is a chart whose objects were changed after its templates. Helm's own
+// confine makes a chart whose objects were changed after its templates. Helm's own
 // post-renderer would not do: it is not given hooks, while Fleet changes them like everything
 // else (internal/helmdeployer/postrender.go).
-func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper meta.RESTMapper) (Chart, error) {
+func (c *Chart) confine(loaded *chart.Chart, d target.Deployment, files Files) error {
 	objects, err := manifest.Parse([]byte(files.Objects))
 	if err != nil {
-		return Chart{}, &ManifestError{Bundle: d.Bundle.Name, Err: err}
+		return &ManifestError{Bundle: d.Bundle.Name, Err: err}
 	}
-	if objects, err = Confine(objects, d, mapper); err != nil {
-		return Chart{}, err
+	if objects, err = Confine(objects, d, c.mapper); err != nil {
+		return err
 	}
 	changed, err := ChangedChart(loaded, objects, files.CRDs)
-	return Chart{Rendered: changed, Recorded: changed}, err
+	if err != nil {
+		return err
+	}
+	stream, err := manifest.Join(objects)
+	c.Rendered, c.Recorded, c.outputs = changed, changed, map[string]string{"": stream}
+	return err
 }
 
 // size is how many bytes are parsed as YAML.

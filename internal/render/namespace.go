@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -41,13 +42,18 @@ func (n namespacer) move(objects []*unstructured.Unstructured) error {
 
 func (n namespacer) clusterScoped(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind()
-	if manifest.IsClusterScoped(kind.GroupKind()) {
+	return n.isRoot(kind.GroupKind(), kind.Version)
+}
+
+// isRoot reports whether a kind has no namespace.
+func (n namespacer) isRoot(kind schema.GroupKind, versions ...string) bool {
+	if manifest.IsClusterScoped(kind) {
 		return true
 	}
 	if n.mapper == nil {
 		return false
 	}
-	mapping, err := n.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := n.mapper.RESTMapping(kind, versions...)
 	// A kind the cluster does not know is reported by Helm, with its place.
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }

@@ -38,6 +38,7 @@ func Plan(name string, planned *deploy.Plan, desired deploy.Desired, prior map[d
 		PlanFailures(name, planned.Faults),
 		Unconnected(planned.Unconnected),
 		PlanFailures(name, planned.Failures),
+		Policies(name, planned.Violations),
 	)
 }
 

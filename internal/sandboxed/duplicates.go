@@ -1,9 +1,6 @@
 package sandboxed
 
 import (
-	"fmt"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -81,16 +78,4 @@ func (u *duplicateFinder) identify(object *unstructured.Unstructured) diff.Objec
 		identity.Namespace = u.namespace
 	}
 	return identity
-}
-
-// placeOf is where a document is, from the name of its template and its number in there, from 1.
-// Plain manifests are quoted by templates, see render.Loader.
-func placeOf(template string, number, count int) string {
-	if _, file, quoted := strings.Cut(template, "/templates/manifests/"); quoted {
-		template = strings.TrimSuffix(file, ".yaml")
-	}
-	if count == 1 {
-		return template
-	}
-	return fmt.Sprintf("%s (document %d)", template, number)
 }

@@ -113,7 +113,7 @@ func (r *Renderer) Template(_ context.Context, d target.Deployment, kubeVersion 
 	if err != nil {
 		return "", "", err
 	}
-	ordinary, hooked := split(made.objects)
+	ordinary, hooked := render.SplitHooks(made.objects)
 	if !d.Options.DeleteCRDResources {
 		manifest.KeepCRDs(ordinary)
 	}
@@ -159,7 +159,7 @@ func (r *Renderer) renderWith(d target.Deployment, p Environment) (rendered, err
 
 // applied leaves out what is not in the manifest.
 func applied(d target.Deployment, made rendered) rendered {
-	made.objects, made.hooks = split(made.objects)
+	made.objects, made.hooks = render.SplitHooks(made.objects)
 	if !d.Options.DeleteCRDResources {
 		manifest.KeepCRDs(made.objects)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 )
 
 // A hook is a document of its own; what is in a list is deployed like everything else,
@@ -14,7 +15,7 @@ func TestListsHoldNoHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ordinary, hooks := split(parsed)
+	ordinary, hooks := render.SplitHooks(parsed)
 	listed, err := manifest.List(ordinary, "default", "digest")
 	if err != nil {
 		t.Fatal(err)

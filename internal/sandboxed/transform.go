@@ -7,12 +7,10 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
@@ -158,11 +156,10 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 	var objects []*unstructured.Unstructured
 	unique := newDuplicateFinder(d)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		// What Helm leaves out (helm.sh/helm/v3, pkg/action/action.go, renderResources).
-		if strings.HasPrefix(path.Base(name), "_") || strings.HasSuffix(name, "NOTES.txt") {
+		if render.IsLeftOut(name) {
 			continue
 		}
-		documents := splitDocuments(files[name])
+		documents := render.SplitDocuments(files[name])
 		for i, document := range documents {
 			found, err := manifest.ParseAll([]byte(document))
 			if incomplete, ok := errors.AsType[*manifest.IncompleteError](err); ok { // Its line is not one of the template.
@@ -171,24 +168,11 @@ func renderedObjects(d target.Deployment, files map[string]string) ([]*unstructu
 			if err != nil {
 				return nil, nil, &render.ManifestError{Bundle: d.Bundle.Name, Err: fmt.Errorf("%s: %w", name, err)}
 			}
-			unique.add(found, placeOf(name, i+1, len(documents)))
+			unique.add(found, render.PlaceOf(name, i+1, len(documents)))
 			objects = append(objects, found...)
 		}
 	}
 	return objects, unique, nil
-}
-
-// splitDocuments are the documents of a rendered file as Helm finds them, who lets one begin
-// behind its separator.
-func splitDocuments(file string) []string {
-	found := releaseutil.SplitManifests(file)
-	names := slices.Collect(maps.Keys(found))
-	sort.Sort(releaseutil.BySplitManifestsOrder(names))
-	documents := make([]string, len(names))
-	for i, name := range names {
-		documents[i] = found[name]
-	}
-	return documents
 }
 
 // kustomizedObjects are the objects of a kustomization, around those of its chart if it has

@@ -232,6 +232,19 @@ func Commits(elements map[string]Element) map[string]string {
 	return commits
 }
 
+// Repositories returns the URLs of the git repositories that bundles come from, by their names.
+// Those from elsewhere have none.
+func Repositories(elements map[string]Element) map[string]string {
+	repositories := map[string]string{}
+	for name, element := range elements {
+		described, err := Decode(element.Descriptor)
+		if err == nil && described.Git != nil { // What is wrong with one shows where it is read.
+			repositories[name] = described.Git.Repo
+		}
+	}
+	return repositories
+}
+
 // ElementProblem is what is wrong with one bundle of many.
 type ElementProblem int
 

@@ -28,6 +28,9 @@ type Input struct {
 	Evaluator Evaluator
 	// CRDs is helm.crds of all bundles that do not set it.
 	CRDs string
+	// ServiceAccount returns the account of deployments whose options have none, "" for none.
+	// It is nil if there is no such default.
+	ServiceAccount func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
 }
 
 // Result is what follows from an Input. Equal deployments share their options;
@@ -78,7 +81,7 @@ func Deployments(ctx context.Context, in Input) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
-		plan.crds = in.CRDs
+		plan.crds, plan.account = in.CRDs, in.ServiceAccount
 		if err := plan.addTo(ctx, &result, in.Evaluator, clusters, ruled); err != nil {
 			return Result{}, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
@@ -159,6 +162,8 @@ type plan struct {
 	batch          *batch
 	// crds is helm.crds where the bundle does not set it.
 	crds string
+	// account is Input.ServiceAccount.
+	account func(cluster string, b *bundle.Bundle, options fleetyaml.Options) string
 	// variants are the merged options, by the customizations that matched.
 	variants map[string]*variant
 }
@@ -266,6 +271,9 @@ func (p *plan) addTo(ctx context.Context, result *Result, evaluator Evaluator, c
 	}
 	for _, d := range drafts {
 		deployment, err := d.finish(results, evaluation)
+		if err == nil {
+			deployment, err = p.withAccount(deployment, d.content)
+		}
 		if err != nil {
 			err = inFile(p.bundle.DefinitionFile, err)
 			result.Failures = append(result.Failures, Failure{Cluster: d.deployment.Cluster, Bundle: p.bundle.Name, Err: err})
@@ -316,6 +324,21 @@ func (d *draft) finish(results []Evaluated, evaluation error) (Deployment, error
 	deployment.Options.Helm = &helm
 	deployment.Digest, err = digest(deployment, d.content)
 	return deployment, err
+}
+
+// withAccount sets the default service account, which the digest covers.
+func (p *plan) withAccount(d Deployment, content string) (Deployment, error) {
+	if p.account == nil || d.Options.ServiceAccount != "" {
+		return d, nil
+	}
+	account := p.account(d.Cluster, d.Bundle, d.Options)
+	if account == "" {
+		return d, nil
+	}
+	d.Options.ServiceAccount = account
+	var err error
+	d.Digest, err = digest(d, content)
+	return d, err
 }
 
 func (p *plan) variant(matched []int) *variant {

@@ -1,19 +1,22 @@
-package sandboxed
+package render
 
 import (
+	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
-// split takes hooks apart, as Helm does. A hook for an event that Helm does not know is neither:
+// SplitHooks takes hooks apart, as Helm does. A hook for an event that Helm does not know is neither:
 // Helm leaves its document out.
-func split(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
+func SplitHooks(objects []*unstructured.Unstructured) (ordinary, hooks []*unstructured.Unstructured) {
 	for _, object := range objects {
 		events, isHook := manifest.Annotations(object)[wellknown.Hook]
 		switch {
@@ -45,4 +48,17 @@ func knownEvents() []string {
 		helmrelease.HookPreRollback.String(), helmrelease.HookPostRollback.String(),
 		helmrelease.HookTest.String(), "test-success",
 	}
+}
+
+// SplitDocuments are the documents of a rendered file as Helm finds them, who lets one begin
+// behind its separator.
+func SplitDocuments(file string) []string {
+	found := releaseutil.SplitManifests(file)
+	names := slices.Collect(maps.Keys(found))
+	sort.Sort(releaseutil.BySplitManifestsOrder(names))
+	documents := make([]string, len(names))
+	for i, name := range names {
+		documents[i] = found[name]
+	}
+	return documents
 }
