@@ -46,7 +46,7 @@ func policyAttributes() map[string]schema.Attribute {
 		"action": framework.OptionalString("`deny` (default): a violation is an error. `warn`: it is a warning.", stringvalidator.OneOf(string(policy.Deny), string(policy.Warn))),
 		"applies_to": framework.OptionalObject("Which deployments the policy is for. All attributes that are set must match. Default: all deployments.", map[string]schema.Attribute{
 			"clusters":        framework.OptionalObjects("Rules for clusters, as `targets` of a `fleet_cluster_target`. One of them must match.", ruleAttributes()),
-			"bundles":         framework.OptionalStrings("Patterns of names of bundles. A fleet.yaml can choose the name of its bundle. Use `repositories` for whoever writes a repository."),
+			"bundles":         framework.OptionalStrings("Patterns of names of bundles. A fleet.yaml can choose the name of its bundle. Use `repositories` to restrict the authors of a repository."),
 			"bundle_selector": framework.OptionalObject("Labels of bundles. A fleet.yaml can set labels, too.", selectorAttributes()),
 			"repositories":    framework.OptionalStrings("Patterns of the URLs of git repositories, as they are written in `repo`. Bundles from elsewhere do not match."),
 		}),
@@ -61,7 +61,7 @@ func policyAttributes() map[string]schema.Attribute {
 			"default":  framework.OptionalString("Name for deployments that have none. Of several policies, the first in the order of their names counts. Setting it deploys them again."),
 			"required": framework.OptionalBool("Refuse deployments without a service account."),
 		}),
-		"allowed_kinds":    framework.OptionalStrings("Patterns of kinds that are allowed, such as `ConfigMap`, `Deployment.apps` or `*.monitoring.coreos.com`. A kind without its group is meant in every group."),
+		"allowed_kinds":    framework.OptionalStrings("Patterns of kinds that are allowed, such as `ConfigMap`, `Deployment.apps` or `*.monitoring.coreos.com`. A kind without its group matches in every group."),
 		"denied_kinds":     framework.OptionalStrings("Patterns of kinds that are refused, such as `ClusterRole*`."),
 		"cluster_scoped":   framework.OptionalBool("`false` refuses objects without a namespace."),
 		"image_registries": framework.OptionalStrings("Patterns of registries such as `ghcr.io`, or with the repository such as `ghcr.io/acme/**`. All images of pod templates must match one of them. An image without a registry is in `docker.io`, such as `docker.io/library/nginx`."),
