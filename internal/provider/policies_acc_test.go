@@ -28,7 +28,7 @@ func TestAccPolicies(t *testing.T) {
 		w.configure(t, s.provider("  policies = { tenants = { "+policy+" } }\n", on, on), w.repository(), target("", "fleet_gitrepo.all.bundles"))
 	}
 	configure(`denied_kinds = ["Secret"]`)
-	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "policy tenants (denied_kinds) refuses", "a/app", "b/app", "Secret/"+s.namespace+"/hidden (cm.yaml:10)", "the kind is denied")
+	output := w.fail(t, []string{"apply", "-auto-approve", "-input=false"}, "policy tenants (denied_kinds) refuses", "a/app", "b/app", "Secret/"+s.namespace+"/hidden (cm.yaml:11)", "the kind is denied")
 	if count := strings.Count(output, "the kind is denied"); count != 1 {
 		t.Errorf("reported %d times:\n%s", count, output)
 	}
