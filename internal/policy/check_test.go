@@ -32,8 +32,6 @@ func documentsOf(content string) []diff.Document {
 	return []diff.Document{{Object: diff.Object{Kind: "Pod", Namespace: "web", Name: "x"}, Content: content}}
 }
 
-func pointer[T any](value T) *T { return &value }
-
 // found are rules and texts.
 func found(violations []policy.Violation) []string {
 	var texts []string
@@ -96,18 +94,18 @@ func TestCheckObjects(t *testing.T) {
 			policy: policy.Policy{AllowedKinds: []string{}}, objects: configMap,
 			want: []string{"allowed_kinds: ConfigMap/web/one: the kind is not allowed (nothing is allowed)"},
 		},
-		"objects with a namespace":            {policy: policy.Policy{ClusterScoped: pointer(false)}, objects: configMap},
-		"cluster-scoped objects may be there": {policy: policy.Policy{ClusterScoped: pointer(true)}, objects: binding},
+		"objects with a namespace":            {policy: policy.Policy{ClusterScoped: new(false)}, objects: configMap},
+		"cluster-scoped objects may be there": {policy: policy.Policy{ClusterScoped: new(true)}, objects: binding},
 		"a cluster-scoped object": {
-			policy: policy.Policy{ClusterScoped: pointer(false)}, objects: binding,
+			policy: policy.Policy{ClusterScoped: new(false)}, objects: binding,
 			want: []string{"cluster_scoped: ClusterRoleBinding.rbac.authorization.k8s.io/admins: objects without a namespace are not allowed"},
 		},
 		"a cluster-scoped object that claims a namespace": {
-			policy: policy.Policy{ClusterScoped: pointer(false)}, objects: strings.Replace(binding, "{name", "{namespace: web, name", 1),
+			policy: policy.Policy{ClusterScoped: new(false)}, objects: strings.Replace(binding, "{name", "{namespace: web, name", 1),
 			want: []string{"cluster_scoped: ClusterRoleBinding.rbac.authorization.k8s.io/admins: objects without a namespace are not allowed"},
 		},
 		"an object of a kind that the same bundle defines without a namespace": {
-			policy: policy.Policy{ClusterScoped: pointer(false)},
+			policy: policy.Policy{ClusterScoped: new(false)},
 			objects: "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: rules.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Rule}}\n---\n" +
 				"apiVersion: example.com/v1\nkind: Rule\nmetadata: {name: x}\n",
 			want: []string{
@@ -184,18 +182,18 @@ func TestCheckObjects(t *testing.T) {
 			policy: policy.Policy{Annotations: map[string]string{"example.com/owner": "?*"}}, objects: strings.Replace(configMap, "{name", "{annotations: {example.com/owner: \"\"}, name", 1),
 			want: []string{"annotations: ConfigMap/web/one: the annotation example.com/owner does not match ?*"},
 		},
-		"as many objects as may be": {policy: policy.Policy{MaxObjects: pointer[int64](1)}, objects: configMap},
+		"as many objects as may be": {policy: policy.Policy{MaxObjects: new(int64(1))}, objects: configMap},
 		"too many objects": {
-			policy: policy.Policy{MaxObjects: pointer[int64](1)}, objects: configMap + "---\n" + binding,
+			policy: policy.Policy{MaxObjects: new(int64(1))}, objects: configMap + "---\n" + binding,
 			want: []string{"max_objects: it has 2 objects, and at most 1 are allowed"},
 		},
-		"as many replicas as may be": {policy: policy.Policy{MaxReplicas: pointer[int64](3)}, objects: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 3}\n"},
+		"as many replicas as may be": {policy: policy.Policy{MaxReplicas: new(int64(3))}, objects: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 3}\n"},
 		"too many replicas": {
-			policy: policy.Policy{MaxReplicas: pointer[int64](3)}, objects: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 4}\n",
+			policy: policy.Policy{MaxReplicas: new(int64(3))}, objects: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 4}\n",
 			want: []string{"max_replicas: Deployment.apps/web/x: 4 replicas are more than 3"},
 		},
 		"too many replicas of an autoscaler": {
-			policy: policy.Policy{MaxReplicas: pointer[int64](3)}, objects: "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: x}\nspec: {maxReplicas: 100}\n",
+			policy: policy.Policy{MaxReplicas: new(int64(3))}, objects: "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: x}\nspec: {maxReplicas: 100}\n",
 			want: []string{"max_replicas: HorizontalPodAutoscaler.autoscaling/web/x: 100 replicas are more than 3"},
 		},
 	}

@@ -40,30 +40,30 @@ func (m *merged) add(o fleetObject) error {
 		m.restrictionDefault = cmp.Or(m.restrictionDefault, o.DefaultServiceAccount)
 		m.targetNamespaces = append(m.targetNamespaces, o.AllowedTargetNamespaces...)
 		// Fleet does not anchor these patterns.
-		return m.repositories.addExpressions(o.AllowedRepoPatterns, func(text string) string { return `(?s:.*)(?:` + text + `)(?s:.*)` })
+		return addExpressions(&m.repositories, o.AllowedRepoPatterns, func(text string) string { return `(?s:.*)(?:` + text + `)(?s:.*)` })
 	}
 	m.accounts = append(m.accounts, o.AllowedServiceAccounts...)
 	anchored := func(text string) string { return text }
 	if git := o.GitRepo; git != nil {
 		m.gitDefault = cmp.Or(m.gitDefault, git.DefaultServiceAccount)
-		if err := m.repositories.addExpressions(git.AllowedRepoPatterns, anchored); err != nil {
+		if err := addExpressions(&m.repositories, git.AllowedRepoPatterns, anchored); err != nil {
 			return err
 		}
 	}
 	if op := o.HelmOp; op != nil {
 		m.helmDefault = cmp.Or(m.helmDefault, op.DefaultServiceAccount)
-		return errors.Join(m.chartRepos.addExpressions(op.AllowedHelmRepoPatterns, anchored), m.chartNames.addExpressions(op.AllowedChartPatterns, anchored))
+		return errors.Join(addExpressions(&m.chartRepos, op.AllowedHelmRepoPatterns, anchored), addExpressions(&m.chartNames, op.AllowedChartPatterns, anchored))
 	}
 	return nil
 }
 
 // addExpressions adds regular expressions. Each matches itself as well, as in Fleet.
-func (p *patterns) addExpressions(texts []string, expression func(string) string) error {
+func addExpressions(to *patterns, texts []string, expression func(string) string) error {
 	for _, text := range texts {
 		if err := checkLength(text); err != nil {
 			return err
 		}
-		if len(*p) >= maxPatterns {
+		if len(*to) >= maxPatterns {
 			return fmt.Errorf("more than %d patterns", maxPatterns)
 		}
 		// Alone first: its parentheses must not close those around it.
@@ -74,7 +74,7 @@ func (p *patterns) addExpressions(texts []string, expression func(string) string
 		if err != nil {
 			return err
 		}
-		*p = append(*p, made)
+		*to = append(*to, made)
 	}
 	return nil
 }

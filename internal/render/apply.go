@@ -43,7 +43,7 @@ func (c *Charts) Chart(ctx context.Context, d target.Deployment, revision Revisi
 	made := Chart{mapper: mapper, outputs: files.Outputs}
 	switch {
 	case style.KustomizesChart() || d.Options.Namespace != "":
-		err = made.confine(loaded, d, files)
+		made, err = confinedChart(loaded, d, files, mapper)
 	case style.Kustomize:
 		made.Rendered, err = BuiltChart(loaded, []byte(files.Objects))
 		made.Recorded, made.outputs = made.Rendered, map[string]string{"": files.Objects}
@@ -72,24 +72,23 @@ func (c *Charts) apply(ctx context.Context, d target.Deployment, revision Revisi
 	return c.applied.get(ctx, applyKey(key, revision), render)
 }
 
-// confine makes a chart whose objects were changed after its templates. Helm's own
+// confinedChart is a chart whose objects were changed after its templates. Helm's own
 // post-renderer would not do: it is not given hooks, while Fleet changes them like everything
 // else (internal/helmdeployer/postrender.go).
-func (c *Chart) confine(loaded *chart.Chart, d target.Deployment, files Files) error {
+func confinedChart(loaded *chart.Chart, d target.Deployment, files Files, mapper meta.RESTMapper) (Chart, error) {
 	objects, err := manifest.Parse([]byte(files.Objects))
 	if err != nil {
-		return &ManifestError{Bundle: d.Bundle.Name, Err: err}
+		return Chart{}, &ManifestError{Bundle: d.Bundle.Name, Err: err}
 	}
-	if objects, err = Confine(objects, d, c.mapper); err != nil {
-		return err
+	if objects, err = Confine(objects, d, mapper); err != nil {
+		return Chart{}, err
 	}
 	changed, err := ChangedChart(loaded, objects, files.CRDs)
 	if err != nil {
-		return err
+		return Chart{}, err
 	}
 	stream, err := manifest.Join(objects)
-	c.Rendered, c.Recorded, c.outputs = changed, changed, map[string]string{"": stream}
-	return err
+	return Chart{Rendered: changed, Recorded: changed, outputs: map[string]string{"": stream}, mapper: mapper}, err
 }
 
 // size is how many bytes are parsed as YAML.
