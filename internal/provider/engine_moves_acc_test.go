@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -80,8 +81,8 @@ func TestAccEngineMoves(t *testing.T) {
 	}
 	s.killApply(t, "a Bundle to keep its objects", func(bundles []unstructured.Unstructured) bool {
 		return slices.ContainsFunc(bundles, func(of unstructured.Unstructured) bool {
-			targets, _, _ := unstructured.NestedSlice(of.Object, "spec", "targets")
-			return slices.ContainsFunc(targets, func(target any) bool { return target.(map[string]any)["keepResources"] == true }) //nolint:forcetypeassert // a target is an object
+			keeps, _, _ := unstructured.NestedBool(of.Object, "spec", "keepResources")
+			return keeps
 		})
 	}, "tfplan")
 	s.killApply(t, "the first Bundle to be deleted", func(bundles []unstructured.Unstructured) bool { return len(bundles) < 3 }, "-auto-approve") //nolint:mnd // There are three.
@@ -107,15 +108,22 @@ func (s engineStory) killApply(t *testing.T, what string, is func(bundles []unst
 		t.Fatal(err)
 	}
 	ours := metav1.ListOptions{LabelSelector: "agentless-fleet.github.io/owner=acc,agentless-fleet.github.io/target=prod"}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
 	s.until(t, what, func(ctx context.Context) (bool, error) {
+		select {
+		case err := <-ended:
+			return false, fmt.Errorf("the apply has ended: %w\n%s", errors.Join(err, errors.New("too early")), output.String())
+		default:
+		}
 		found, err := s.objects(t, "bundles").List(ctx, ours)
 		return err == nil && is(found.Items), err
 	})
 	if err := syscall.Kill(-command.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Wait(); err == nil {
-		t.Fatalf("waiting for %s: Terraform ended before it was killed:\n%s", what, output.String())
+	if err := <-ended; err == nil {
+		t.Fatalf("waiting for %s: the apply succeeded before it was killed:\n%s", what, output.String())
 	}
 }
 
