@@ -120,7 +120,7 @@ func (s *samples) engines(t *testing.T) []sample {
 	t.Helper()
 	var all []sample
 	for name, cluster := range s.clusters()["clusters"].(map[string]any) { //nolint:forcetypeassert // made below
-		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "deliver": true}
+		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "on_offline": "error", "deliver": true}
 		for attribute, value := range cluster.(map[string]any) { //nolint:forcetypeassert // made below
 			if _, ok := connectionAttributes()[attribute]; ok {
 				connection[attribute] = value
