@@ -364,3 +364,60 @@ resource "fleet_cluster_target" "large" {
 		t.Errorf("the plan does not report the size of the bundle:\n%s", text)
 	}
 }
+
+// A target selects clusters by a group of Fleet, and then by facts of the configuration alone. It is
+// not parallel: another test reads the groups of all clusters.
+//
+//nolint:paralleltest // See above.
+func TestAccEngineSelects(t *testing.T) {
+	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+	s := engineStory{fleet: fleet, w: w, namespace: "acc-engine-selects"}
+	createFleetGroup(t, fleet, "acc-selects", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"env": "prod"}}})
+	config := func(rule string) string {
+		return fmt.Sprintf(`
+resource "fleet_bundle" "web" {
+  name              = "selects"
+  default_namespace = %q
+  files = {
+    "Chart.yaml"         = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+    "templates/all.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {zone: {{ .Values.zone }}}\n"
+  }
+  helm = { values = jsonencode({ zone = "$${ .ClusterValues.zone }" }) }
+}
+
+resource "fleet_cluster_target" "prod" {
+  name    = "prod"
+  bundles = [fleet_bundle.web.bundles]
+  targets = [%s]
+}
+`, s.namespace, rule)
+	}
+	zone := func(cluster string) string {
+		found, err := s.configMaps(t, cluster).Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Data["zone"]
+	}
+
+	w.configure(t, engineProvider(fleet, ""), config(`{ cluster_group = "acc-selects" }`))
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	if diff := cmp.Diff([]string{"zone-of-c2", "zone-of-c3"}, []string{zone("c2"), zone("c3")}); diff != "" {
+		t.Errorf("template values of Fleet (-want +got):\n%s", diff)
+	}
+
+	pinned := strings.Replace(engineProvider(fleet, ""), `  owner  = "acc"`, `  owner  = "acc"
+  clusters = { c2 = { labels = { env = "prod" }, template_values = jsonencode({ zone = "pinned" }) } }`, 1)
+	w.configure(t, pinned, config(everyCluster))
+	if diff := cmp.Diff([]string{"- c3/selects", "~ c2/selects"}, w.plannedChanges(t)); diff != "" {
+		t.Errorf("with clusters of the configuration (-want +got):\n%s", diff)
+	}
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	if got := zone("c2"); got != "pinned" {
+		t.Errorf("template value: got %q, want that of the configuration", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-input=false")
+	s.wantMaps(t)
+}
