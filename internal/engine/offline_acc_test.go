@@ -72,6 +72,11 @@ func TestAccOffline(t *testing.T) {
 		t.Errorf("with on_offline = leave: the next plan has %s: %v", change.Counts(), d.states())
 	}
 
+	left := d.engine.HandBack(t.Context(), deploy.Request{TargetIdentity: d.identity, Prior: d.records, Settings: d.settings}, []deploy.Key{key})
+	if _, is := errors.AsType[*OfflineHandBackError](left[key]); !is {
+		t.Errorf("handing back what only an agent can that is offline: got %v, want an OfflineHandBackError", left)
+	}
+
 	// The management cluster forgets what an agent that is not there has deployed.
 	outcome := d.apply(t, deploymentsFor(t, wanted("2"), clusters[:2]))
 	noFailures(t, outcome.Failures)
