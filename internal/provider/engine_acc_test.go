@@ -146,11 +146,7 @@ func (s engineStory) offline(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
-
+	s.waitAnHour(t)
 	s.configure(t, "on_offline = \"leave\"", "3", everyCluster)
 	s.w.run(t, "plan", "-out=tfplan", "-input=false")
 	for _, attribute := range []string{"not_ready", "clusters"} {
@@ -158,6 +154,7 @@ func (s engineStory) offline(t *testing.T) {
 			t.Errorf("with on_offline = leave, %s is known while planning", attribute)
 		}
 	}
+	s.waitAnHour(t)
 	if text := unwrapped(s.w.run(t, "apply", "-input=false", "tfplan")); !strings.Contains(text, "deployments wait for agents") || !strings.Contains(text, "c3/chart: the agent was last seen at") {
 		t.Errorf("the apply does not report that c3 waits for its agent:\n%s", text)
 	}
@@ -165,9 +162,11 @@ func (s engineStory) offline(t *testing.T) {
 	s.wantNotReady(t, map[string]string{"c3/chart": "WaitApplied"})
 
 	s.configure(t, "on_offline = \"error\"", "3", everyCluster)
+	s.waitAnHour(t)
 	if diff := cmp.Diff([]string{"~ c3/chart"}, s.w.plannedChanges(t)); diff != "" {
 		t.Errorf("with on_offline = error (-want +got):\n%s", diff)
 	}
+	s.waitAnHour(t)
 	s.w.fail(t, []string{"apply", "-input=false", "tfplan"}, "deploying c3/chart failed", "the agent of the cluster was last seen at", "on_offline")
 
 	if err := s.fleet.StartAgent(t.Context(), "c3"); err != nil {
@@ -188,6 +187,16 @@ func (s engineStory) offline(t *testing.T) {
 	s.w.run(t, "apply", "-refresh-only", "-auto-approve", "-input=false")
 	s.wantNotReady(t, map[string]string{})
 	s.w.expectEmptyPlan(t)
+}
+
+// waitAnHour makes the agent of c3 one that was last seen an hour ago. On a busy machine, Fleet was
+// seen to write the former time again.
+func (s engineStory) waitAnHour(t *testing.T) {
+	t.Helper()
+	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // isUnknown reports whether an attribute of the target is unknown in the saved plan, or its element for c3.
