@@ -181,7 +181,7 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 		keys:        keysOf(ctx, m.SOPS, diags),
 		management:  managementOf(ctx, m.Engine, diags),
 	}
-	plain.setTrust(ctx, m.TLS, diags)
+	plain = plain.withTrust(ctx, m.TLS, diags)
 	if m.OnMissing.IsUnknown() {
 		plain.onMissing = deploy.OnMissingUnknown
 	}
@@ -328,8 +328,8 @@ func (m registryModel) registry() chart.Registry {
 	}
 }
 
-// setTrust reads which certificates count. As long as that is unknown, no server can be read.
-func (s *settings) setTrust(ctx context.Context, value types.Object, diags *diag.Diagnostics) {
+// withTrust reads which certificates count. As long as that is unknown, no server can be read.
+func (s settings) withTrust(ctx context.Context, value types.Object, diags *diag.Diagnostics) settings {
 	if framework.IsUnknownInside(ctx, value) {
 		s.credentialsUnknown, s.registriesUnknown = true, true
 		for prefix := range s.credentials {
@@ -338,7 +338,7 @@ func (s *settings) setTrust(ctx context.Context, value types.Object, diags *diag
 		for prefix := range s.registries {
 			s.registries[prefix] = chart.Registry{Unknown: true}
 		}
-		return
+		return s
 	}
 	var m tlsModel
 	if !value.IsNull() {
@@ -348,6 +348,7 @@ func (s *settings) setTrust(ctx context.Context, value types.Object, diags *diag
 	if err := s.trust.Check(); err != nil {
 		addMessages(diags, report.InvalidSetting("tls", "Invalid tls", err))
 	}
+	return s
 }
 
 func keysOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) sops.Keys {
