@@ -214,9 +214,11 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	return []sample{branch, revision, directory, access}
 }
 
-// accessTable says that credentials leave unknown what needs them, and nothing else.
+// accessTable says that credentials and authorities leave unknown what needs them, and nothing else.
 func accessTable(unknown, attribute, prefix string) []allowed {
-	return []allowed{{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}}
+	return []allowed{
+		{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}, {when: `tls.*`, unknown: unknown},
+	}
 }
 
 // bundles are of every source. Only some carry all options: the framework takes long
