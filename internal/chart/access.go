@@ -73,13 +73,13 @@ type access struct {
 
 // newAccess reads the registries. The error is a *RegistryError.
 func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
-	anyone, err := newTransports(&account{registry: Registry{Unknown: config.RegistriesUnknown}, patience: patience})
+	anyone, err := newTransports(&account{registry: Registry{Unknown: config.RegistriesUnknown}, patience: patience}, config.Trust)
 	if err != nil {
 		return nil, err
 	}
 	a := &access{anyone: anyone}
 	for prefix, registry := range config.Registries {
-		added, err := newAccount(prefix, registry, patience)
+		added, err := newAccount(prefix, registry, patience, config.Trust)
 		if err != nil {
 			return nil, &RegistryError{Prefix: prefix, Err: err}
 		}
@@ -93,7 +93,7 @@ var (
 	errTwoWays  = errors.New("set either a token, or username and password")
 )
 
-func newAccount(prefix string, registry Registry, patience time.Duration) (*account, error) {
+func newAccount(prefix string, registry Registry, patience time.Duration, trust fetch.Trust) (*account, error) {
 	parsed, err := url.Parse(prefix)
 	if err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
 		return nil, errNoPrefix
@@ -105,15 +105,15 @@ func newAccount(prefix string, registry Registry, patience time.Duration) (*acco
 	if registry.Token != "" && registry.Password != "" {
 		return nil, errTwoWays
 	}
-	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience})
+	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience}, trust)
 }
 
-func newTransports(a *account) (*account, error) {
+func newTransports(a *account, trust fetch.Trust) (*account, error) {
 	var err error
-	if a.own, err = fetch.NewTransport(a.registry.CABundle, a.registry.Insecure); err != nil {
+	if a.own, err = fetch.NewTransport(trust, a.registry.CABundle, a.registry.Insecure); err != nil {
 		return nil, err
 	}
-	a.foreign, err = fetch.NewTransport(a.registry.CABundle, false)
+	a.foreign, err = fetch.NewTransport(trust, a.registry.CABundle, false)
 	return a, err
 }
 

@@ -57,7 +57,7 @@ func (e *FetchError) Error() string {
 	case Unauthorized:
 		text += "; set credentials for it in the provider, under registries"
 	case Untrusted:
-		text += "; set ca_bundle in the provider, under registries, to the certificate of the authority"
+		text += "; set ca_bundle in the provider, under registries or under tls, to the certificate of the authority"
 	case NotFound, Truncated, Stalled, Mismatch, Changed, TooLarge, Malformed, Failed:
 	}
 	return text

@@ -27,6 +27,8 @@ type FetchConfig struct {
 	Registries map[string]Registry
 	// RegistriesUnknown says that it is not known yet which there are.
 	RegistriesUnknown bool
+	// Trust is which certificates of servers and proxies count.
+	Trust fetch.Trust
 	// StallTimeout is how long nothing may arrive; 0 is half a minute.
 	StallTimeout time.Duration
 }

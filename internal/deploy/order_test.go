@@ -447,3 +447,34 @@ func TestCancelHoldsNothing(t *testing.T) {
 		t.Errorf("what was begun is %s", got)
 	}
 }
+
+// A deployment that must not be written fails before anything of it is, and what depends on it is held.
+func TestBlockedDeploymentsAreNotWritten(t *testing.T) {
+	t.Parallel()
+	clusters := newFleet("a", "b")
+	prior := map[deploy.Key]deploy.Record{}
+	asked := request(prior)
+	for _, name := range []string{"a", "b"} {
+		before := deployment(name, "web", "v1-old")
+		clusters[name].put(deployed(before))
+		prior[key(name, "web")] = recordOfWrite(before)
+		asked.Write = append(asked.Write, deployment(name, "web", "v1-new"), after(deployment(name, "site", "v1-new"), "web"))
+	}
+	asked.Blocked = map[deploy.Key]error{key("a", "web"): errors.New("the agent has it")}
+
+	outcome := clusters.engine().Apply(t.Context(), asked)
+
+	want := map[string]string{"a/web": "the agent has it", "a/site": "it is held: it depends on bundle web, which is ErrApplied"}
+	if diff := cmp.Diff(want, because(outcome.Failures)); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string(nil), clusters["a"].did(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("what was done on cluster a (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(prior[key("a", "web")], outcome.Records[key("a", "web")]); diff != "" {
+		t.Errorf("record of what is blocked (-want +got):\n%s", diff)
+	}
+	if got := outcome.Records[key("b", "site")].State; got != status.Ready {
+		t.Errorf("cluster b: site is %q, want %q", got, status.Ready)
+	}
+}

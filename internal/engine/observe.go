@@ -68,15 +68,8 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 		prior := records[key]
 		of, there := seen.bundleOf(key.Bundle, prior.Known.Instance)
 		digest, delivered := deploymentsOf(of.Annotations)[key.Cluster]
-		isMissing := !there || (!delivered && of.isUnchanged())
-		if isMissing && !prior.Known.Engine {
-			found.Records[key] = prior // It was delivered directly, and the next apply moves it.
-			continue
-		}
-		if isMissing {
-			known := prior.Known
-			known.Release, known.Namespace = prior.Release, prior.Namespace
-			found.Lost[key] = known
+		if !there || (!delivered && of.isUnchanged()) {
+			addMissing(found, key, prior)
 			continue
 		}
 		s := sighting{deployment: seen.deployments[deploymentID{of.Name, key.Cluster}], digest: of.Labels[labelDigest], agent: seen.clusters[key.Cluster].agent}
@@ -104,6 +97,18 @@ func (e *Engine) observe(ctx context.Context, c *client, seen view, drift deploy
 			found.Findings[key] = *finding
 		}
 	}
+}
+
+// addMissing notes a deployment that no Bundle has. One that was delivered directly stays: the next
+// apply moves it.
+func addMissing(found *deploy.Observation, key deploy.Key, prior deploy.Record) {
+	if !prior.Known.Engine {
+		found.Records[key] = prior
+		return
+	}
+	known := prior.Known
+	known.Release, known.Namespace = prior.Release, prior.Namespace
+	found.Lost[key] = known
 }
 
 // withoutSecrets is the message of a failed deployment whose secrets are not known here, so that they

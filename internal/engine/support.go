@@ -83,7 +83,7 @@ func below(prefix, names string) []string {
 
 func providerSupport() []Support {
 	return []Support{
-		same("owner", "engine", "git", "registries", "sops", "render_timeout", "cache_dir"),
+		same("owner", "engine", "git", "registries", "tls", "sops", "render_timeout", "cache_dir"),
 		differs("A plan checks the same. Objects that a plan does not know are not checked: agents render them.", "policies", "fleet_policies"),
 		differs("Only the management cluster is connected to. Connections of clusters are not used.", below("clusters", `host cluster_ca_certificate token token_file username password
 			client_certificate client_key exec kubeconfig config_path config_paths config_context config_context_cluster config_context_auth_info proxy_url tls_server_name

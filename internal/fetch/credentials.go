@@ -137,10 +137,44 @@ func (c *Credentials[V]) All() iter.Seq[V] {
 // ErrNoCertificate says that a bundle of certificates is none.
 var ErrNoCertificate = errors.New("ca_bundle contains no certificate in PEM")
 
+// Trust is which authorities sign the certificates of every server and every proxy.
+type Trust struct {
+	// CABundle has their certificates in PEM, "" for none but those of the machine.
+	CABundle string
+	// WithoutSystemRoots leaves those of the machine out.
+	WithoutSystemRoots bool
+}
+
+// roots returns the certificates, and those of more, in PEM. They are nil for those of the machine
+// alone. The error is ErrNoCertificate.
+func (t Trust) roots(more []byte) (*x509.CertPool, error) {
+	if len(t.CABundle) == 0 && len(more) == 0 && !t.WithoutSystemRoots {
+		return nil, nil //nolint:nilnil // as in tls.Config
+	}
+	roots := x509.NewCertPool()
+	if !t.WithoutSystemRoots {
+		if system, err := x509.SystemCertPool(); err == nil {
+			roots = system
+		}
+	}
+	for _, bundle := range [][]byte{[]byte(t.CABundle), more} {
+		if len(bundle) > 0 && !roots.AppendCertsFromPEM(bundle) {
+			return nil, ErrNoCertificate
+		}
+	}
+	return roots, nil
+}
+
+// Check reads the certificates. The error is ErrNoCertificate.
+func (t Trust) Check() error {
+	_, err := t.roots(nil)
+	return err
+}
+
 // NewTransport makes a transport that takes proxies from the environment. It trusts the
-// certificates of caBundle, in PEM, besides those of the machine, or any if insecure is set. The
+// certificates of caBundle, in PEM, besides those of trust, or any if insecure is set. The
 // error is ErrNoCertificate.
-func NewTransport(caBundle []byte, insecure bool) (*http.Transport, error) {
+func NewTransport(trust Trust, caBundle []byte, insecure bool) (*http.Transport, error) {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
@@ -150,16 +184,7 @@ func NewTransport(caBundle []byte, insecure bool) (*http.Transport, error) {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: insecure, //nolint:gosec // Only when the user asks for it.
 	}
-	if len(caBundle) == 0 {
-		return base, nil
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(caBundle) {
-		return base, ErrNoCertificate
-	}
-	base.TLSClientConfig.RootCAs = roots
-	return base, nil
+	var err error
+	base.TLSClientConfig.RootCAs, err = trust.roots(caBundle)
+	return base, err
 }

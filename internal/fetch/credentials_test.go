@@ -1,7 +1,10 @@
 package fetch_test
 
 import (
+	"encoding/pem"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"testing"
 
@@ -77,15 +80,64 @@ func TestCredentials(t *testing.T) {
 
 func TestNewTransport(t *testing.T) {
 	t.Parallel()
-	if _, err := fetch.NewTransport([]byte("no PEM"), false); !errors.Is(err, fetch.ErrNoCertificate) {
+	if _, err := fetch.NewTransport(fetch.Trust{}, []byte("no PEM"), false); !errors.Is(err, fetch.ErrNoCertificate) {
 		t.Errorf("error %v, want %v", err, fetch.ErrNoCertificate)
 	}
-	plain, err := fetch.NewTransport(nil, false)
+	plain, err := fetch.NewTransport(fetch.Trust{}, nil, false)
 	if err != nil || plain.TLSClientConfig.InsecureSkipVerify || plain.Proxy == nil {
 		t.Errorf("the transport of nothing: %+v, %v", plain, err)
 	}
-	insecure, err := fetch.NewTransport(nil, true)
+	if plain.TLSClientConfig.RootCAs != nil {
+		t.Error("the transport of nothing has certificates of its own")
+	}
+	insecure, err := fetch.NewTransport(fetch.Trust{}, nil, true)
 	if err != nil || !insecure.TLSClientConfig.InsecureSkipVerify {
 		t.Errorf("an insecure transport verifies: %v", err)
+	}
+}
+
+// Which servers a transport accepts, by the authorities that it trusts.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for name, test := range map[string]struct {
+		trust  fetch.Trust
+		bundle string
+		want   bool
+	}{
+		"the machine's own":              {},
+		"of all servers":                 {trust: fetch.Trust{CABundle: authority}, want: true},
+		"of all servers alone":           {trust: fetch.Trust{CABundle: authority, WithoutSystemRoots: true}, want: true},
+		"of this server":                 {bundle: authority, want: true},
+		"of this server alone":           {trust: fetch.Trust{WithoutSystemRoots: true}, bundle: authority, want: true},
+		"none":                           {trust: fetch.Trust{WithoutSystemRoots: true}},
+		"of all servers and this server": {trust: fetch.Trust{CABundle: authority}, bundle: authority, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			transport, err := fetch.NewTransport(test.trust, []byte(test.bundle), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := transport.RoundTrip(request)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			if (err == nil) != test.want {
+				t.Errorf("error %v, want success %t", err, test.want)
+			}
+		})
+	}
+	if err := (fetch.Trust{CABundle: "no PEM"}).Check(); !errors.Is(err, fetch.ErrNoCertificate) {
+		t.Errorf("error %v, want %v", err, fetch.ErrNoCertificate)
+	}
+	if (fetch.Trust{WithoutSystemRoots: true}).Check() != nil {
+		t.Error("no authority at all is an error")
 	}
 }

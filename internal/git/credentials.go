@@ -61,13 +61,13 @@ type access struct {
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}), cacheDir: config.CacheDir}
+	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config.Trust), cacheDir: config.CacheDir}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {
 			continue // It covers nothing; ValidatePrefix says so where it is configured.
 		}
-		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials))
+		a.accounts.Add(prefix, at.scope(), newAccount(prefix, at, credentials, config.Trust))
 	}
 	return a
 }
@@ -95,9 +95,9 @@ func (a access) close() {
 	}
 }
 
-func newAccount(prefix string, at location, credentials Credentials) account {
+func newAccount(prefix string, at location, credentials Credentials, trust fetch.Trust) account {
 	a := account{prefix: prefix, credentials: credentials}
-	a.transport, a.err = fetch.NewTransport([]byte(credentials.CABundle), credentials.InsecureSkipTLSVerify)
+	a.transport, a.err = fetch.NewTransport(trust, []byte(credentials.CABundle), credentials.InsecureSkipTLSVerify)
 	if credentials.Unknown {
 		a.err = &UnknownCredentialsError{Prefix: prefix}
 		return a

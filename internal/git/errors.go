@@ -157,7 +157,7 @@ type CertificateError struct {
 }
 
 func (e *CertificateError) Error() string {
-	return fmt.Sprintf("verifying the certificate of %s: %v; set ca_bundle to the certificate of the authority that signed it, in the matching entry of the provider's git map", e.URL, e.Err)
+	return fmt.Sprintf("verifying the certificate of %s: %v; set ca_bundle to the certificate of the authority that signed it, in the matching entry of the provider's git map, or in tls for all servers", e.URL, e.Err)
 }
 
 func (e *CertificateError) Unwrap() error { return e.Err }

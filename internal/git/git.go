@@ -36,6 +36,8 @@ type Config struct {
 	Credentials map[string]Credentials
 	// CredentialsUnknown says that it is not known yet which there are.
 	CredentialsUnknown bool
+	// Trust is which certificates of servers and proxies count.
+	Trust fetch.Trust
 	// TempDir is where the temporary folder of the Client is made; "" is the
 	// machine's own place for such.
 	TempDir string

@@ -146,11 +146,7 @@ func (s engineStory) offline(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
-
+	s.waitAnHour(t)
 	s.configure(t, "on_offline = \"leave\"", "3", everyCluster)
 	s.w.run(t, "plan", "-out=tfplan", "-input=false")
 	for _, attribute := range []string{"not_ready", "clusters"} {
@@ -158,6 +154,7 @@ func (s engineStory) offline(t *testing.T) {
 			t.Errorf("with on_offline = leave, %s is known while planning", attribute)
 		}
 	}
+	s.waitAnHour(t)
 	if text := unwrapped(s.w.run(t, "apply", "-input=false", "tfplan")); !strings.Contains(text, "deployments wait for agents") || !strings.Contains(text, "c3/chart: the agent was last seen at") {
 		t.Errorf("the apply does not report that c3 waits for its agent:\n%s", text)
 	}
@@ -165,9 +162,11 @@ func (s engineStory) offline(t *testing.T) {
 	s.wantNotReady(t, map[string]string{"c3/chart": "WaitApplied"})
 
 	s.configure(t, "on_offline = \"error\"", "3", everyCluster)
+	s.waitAnHour(t)
 	if diff := cmp.Diff([]string{"~ c3/chart"}, s.w.plannedChanges(t)); diff != "" {
 		t.Errorf("with on_offline = error (-want +got):\n%s", diff)
 	}
+	s.waitAnHour(t)
 	s.w.fail(t, []string{"apply", "-input=false", "tfplan"}, "deploying c3/chart failed", "the agent of the cluster was last seen at", "on_offline")
 
 	if err := s.fleet.StartAgent(t.Context(), "c3"); err != nil {
@@ -188,6 +187,16 @@ func (s engineStory) offline(t *testing.T) {
 	s.w.run(t, "apply", "-refresh-only", "-auto-approve", "-input=false")
 	s.wantNotReady(t, map[string]string{})
 	s.w.expectEmptyPlan(t)
+}
+
+// waitAnHour makes the agent of c3 one that was last seen an hour ago. On a busy machine, Fleet was
+// seen to write the former time again.
+func (s engineStory) waitAnHour(t *testing.T) {
+	t.Helper()
+	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // isUnknown reports whether an attribute of the target is unknown in the saved plan, or its element for c3.
@@ -363,4 +372,61 @@ resource "fleet_cluster_target" "large" {
 	if !regexp.MustCompile(`take 2[0-9]{6} bytes`).MatchString(text) {
 		t.Errorf("the plan does not report the size of the bundle:\n%s", text)
 	}
+}
+
+// A target selects clusters by a group of Fleet, and then by facts of the configuration alone. It is
+// not parallel: another test reads the groups of all clusters.
+//
+//nolint:paralleltest // See above.
+func TestAccEngineSelects(t *testing.T) {
+	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+	s := engineStory{fleet: fleet, w: w, namespace: "acc-engine-selects"}
+	createFleetGroup(t, fleet, "acc-selects", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"env": "prod"}}})
+	config := func(rule string) string {
+		return fmt.Sprintf(`
+resource "fleet_bundle" "web" {
+  name              = "selects"
+  default_namespace = %q
+  files = {
+    "Chart.yaml"         = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+    "templates/all.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {zone: {{ .Values.zone }}}\n"
+  }
+  helm = { values = jsonencode({ zone = "$${ .ClusterValues.zone }" }) }
+}
+
+resource "fleet_cluster_target" "prod" {
+  name    = "prod"
+  bundles = [fleet_bundle.web.bundles]
+  targets = [%s]
+}
+`, s.namespace, rule)
+	}
+	zone := func(cluster string) string {
+		found, err := s.configMaps(t, cluster).Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Data["zone"]
+	}
+
+	w.configure(t, engineProvider(fleet, ""), config(`{ cluster_group = "acc-selects" }`))
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	if diff := cmp.Diff([]string{"zone-of-c2", "zone-of-c3"}, []string{zone("c2"), zone("c3")}); diff != "" {
+		t.Errorf("template values of Fleet (-want +got):\n%s", diff)
+	}
+
+	pinned := strings.Replace(engineProvider(fleet, ""), `  owner  = "acc"`, `  owner  = "acc"
+  clusters = { c2 = { labels = { env = "prod" }, template_values = jsonencode({ zone = "pinned" }) } }`, 1)
+	w.configure(t, pinned, config(everyCluster))
+	if diff := cmp.Diff([]string{"- c3/selects", "~ c2/selects"}, w.plannedChanges(t)); diff != "" {
+		t.Errorf("with clusters of the configuration (-want +got):\n%s", diff)
+	}
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	if got := zone("c2"); got != "pinned" {
+		t.Errorf("template value: got %q, want that of the configuration", got)
+	}
+	w.run(t, "destroy", "-auto-approve", "-input=false")
+	s.wantMaps(t)
 }

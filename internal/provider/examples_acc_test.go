@@ -19,13 +19,15 @@ import (
 func TestAccExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	testenv.Require(t)
-	files, err := filepath.Glob("../../examples/[dfr]*/*/*.tf") // data-sources, functions, resources
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no examples: %v", err)
-	}
 	examples := map[string]string{"../../examples/provider/provider.tf": read(t, "../../examples/provider/provider.tf")}
-	for _, file := range files {
-		examples[file] = read(t, file)
+	for _, kind := range []string{"data-sources", "functions", "resources"} {
+		files, err := filepath.Glob("../../examples/" + kind + "/*/*.tf")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("there are no examples of %s: %v", kind, err)
+		}
+		for _, file := range files {
+			examples[file] = read(t, file)
+		}
 	}
 	blocks := regexp.MustCompile("(?s)```hcl\n(.*?)```").FindAllStringSubmatch(read(t, "../../README.md"), -1)
 	if len(blocks) == 0 {

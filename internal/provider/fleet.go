@@ -11,6 +11,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
@@ -42,6 +43,7 @@ type settings struct {
 	credentialsUnknown bool
 	registries         map[string]chart.Registry
 	registriesUnknown  bool
+	trust              fetch.Trust
 	keys               sops.Keys
 	policies           []policy.Policy
 	policiesUnknown    bool
@@ -94,7 +96,7 @@ type providerData struct {
 }
 
 func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
-	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown})
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown, Trust: s.trust})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 	for prefix, registry := range s.registries {
 		withoutCredentials[prefix] = registry.WithoutCredentials()
 	}
-	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.registriesUnknown})
+	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.registriesUnknown, Trust: s.trust})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 		settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
-	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, TempDir: s.cacheDir, CacheDir: s.cacheDir})
+	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, Trust: s.trust, TempDir: s.cacheDir, CacheDir: s.cacheDir})
 	f.source = source.New(f.git, fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
 	f.clusters = cluster.NewSet(s.entries, f.charts, masker)
 	f.fleetEngine = newFleetEngine(s.management, s.parallelism, f.charts, masker)

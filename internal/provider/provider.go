@@ -116,6 +116,12 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest matching key is used; credentials are sent nowhere else.",
 				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(registryAttributes())},
 			},
+			"tls": schema.SingleNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "Certificates of authorities for all servers that git repositories and charts are read from, and for proxies. " +
+					"`ca_bundle` of an entry in `git` or `registries` is trusted besides. API servers of clusters have their own settings.",
+				Attributes: framework.Provider(tlsAttributes()),
+			},
 			"sops": schema.SingleNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "Keys for files encrypted by [SOPS](https://github.com/getsops/sops): values files named in `helm.valuesFiles`, and manifests. " +

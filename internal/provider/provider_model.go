@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
@@ -35,6 +36,7 @@ type providerModel struct {
 	ClusterGroups types.Map    `tfsdk:"cluster_groups"`
 	Git           types.Map    `tfsdk:"git"`
 	Registries    types.Map    `tfsdk:"registries"`
+	TLS           types.Object `tfsdk:"tls"`
 	SOPS          types.Object `tfsdk:"sops"`
 	Parallelism   types.Int64  `tfsdk:"parallelism"`
 	RenderTimeout types.String `tfsdk:"render_timeout"`
@@ -131,6 +133,11 @@ type registryModel struct {
 	PlainHTTP bool   `tfsdk:"plain_http"`
 }
 
+type tlsModel struct {
+	CABundle    string `tfsdk:"ca_bundle"`
+	SystemRoots *bool  `tfsdk:"system_roots"`
+}
+
 type sopsModel struct {
 	AgeKeys []string `tfsdk:"age_keys"`
 	PGPKeys []string `tfsdk:"pgp_keys"`
@@ -176,6 +183,7 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 		keys:        keysOf(ctx, m.SOPS, diags),
 		management:  managementOf(ctx, m.Engine, diags),
 	}
+	plain = plain.withTrust(ctx, m.TLS, diags)
 	if m.OnMissing.IsUnknown() {
 		plain.onMissing = deploy.OnMissingUnknown
 	}
@@ -322,6 +330,29 @@ func (m registryModel) registry() chart.Registry {
 		Username: m.Username, Password: m.Password, Token: m.Token,
 		CABundle: []byte(m.CABundle), Insecure: m.Insecure, PlainHTTP: m.PlainHTTP,
 	}
+}
+
+// withTrust reads which certificates count. As long as that is unknown, no server can be read.
+func (s settings) withTrust(ctx context.Context, value types.Object, diags *diag.Diagnostics) settings {
+	if framework.IsUnknownInside(ctx, value) {
+		s.credentialsUnknown, s.registriesUnknown = true, true
+		for prefix := range s.credentials {
+			s.credentials[prefix] = git.Credentials{Unknown: true}
+		}
+		for prefix := range s.registries {
+			s.registries[prefix] = chart.Registry{Unknown: true}
+		}
+		return s
+	}
+	var m tlsModel
+	if !value.IsNull() {
+		framework.AsPlain(ctx, value, &m, diags)
+	}
+	s.trust = fetch.Trust{CABundle: m.CABundle, WithoutSystemRoots: m.SystemRoots != nil && !*m.SystemRoots}
+	if err := s.trust.Check(); err != nil {
+		addMessages(diags, report.InvalidSetting("tls", "Invalid tls", err))
+	}
+	return s
 }
 
 func keysOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) sops.Keys {

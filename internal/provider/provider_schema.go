@@ -96,3 +96,10 @@ func registryAttributes() map[string]schema.Attribute {
 		"plain_http": framework.OptionalBool("Use HTTP for an OCI registry."),
 	}
 }
+
+func tlsAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"ca_bundle":    framework.OptionalString("Certificates, PEM, such as `file(\"company-ca.pem\")`."),
+		"system_roots": framework.OptionalBool("Trust the authorities of the machine, too. Default `true`."),
+	}
+}

@@ -120,7 +120,7 @@ func (s *samples) engines(t *testing.T) []sample {
 	t.Helper()
 	var all []sample
 	for name, cluster := range s.clusters()["clusters"].(map[string]any) { //nolint:forcetypeassert // made below
-		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "deliver": true}
+		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "on_offline": "error", "deliver": true}
 		for attribute, value := range cluster.(map[string]any) { //nolint:forcetypeassert // made below
 			if _, ok := connectionAttributes()[attribute]; ok {
 				connection[attribute] = value
@@ -181,6 +181,7 @@ func (s *samples) access() map[string]any {
 			s.charts.RepositoryURL(): map[string]any{"username": "x", "password": "x", "ca_bundle": s.certificate},
 			"oci://charts.invalid/":  map[string]any{"token": "x", "insecure": true, "plain_http": true},
 		},
+		"tls":  map[string]any{"ca_bundle": s.certificate, "system_roots": true},
 		"sops": map[string]any{"age_keys": []any{s.ageKey}, "pgp_keys": []any{s.pgpKey}},
 	}
 }
@@ -213,9 +214,11 @@ func (s *samples) gitRepos(t *testing.T) []sample {
 	return []sample{branch, revision, directory, access}
 }
 
-// accessTable says that credentials leave unknown what needs them, and nothing else.
+// accessTable says that credentials and authorities leave unknown what needs them, and nothing else.
 func accessTable(unknown, attribute, prefix string) []allowed {
-	return []allowed{{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}}
+	return []allowed{
+		{when: attribute, unknown: unknown}, {when: attribute + `\["` + regexp.QuoteMeta(prefix) + `"\].*`, unknown: unknown}, {when: `tls.*`, unknown: unknown},
+	}
 }
 
 // bundles are of every source. Only some carry all options: the framework takes long
