@@ -11,16 +11,25 @@ import (
 // object and the path of the value without places in lists. It is the first one that is wrong, and
 // 0 if none is found.
 func lineOf(file []byte, object string, path []string, isWrong func(value *yaml.Node) bool) int {
+	return firstLine(file, func(document *yaml.Node) int { return lineIn(document, object, path, isWrong) })
+}
+
+// firstLine is the first line that is found in a document of a file, 0 if none is.
+func firstLine(file []byte, in func(document *yaml.Node) int) int {
 	documents := yaml.NewDecoder(bytes.NewReader(file))
 	for {
-		var document yaml.Node
-		if documents.Decode(&document) != nil {
+		var (
+			document yaml.Node
+			value    any
+		)
+		// As a value it is read to refuse aliases that lead back to themselves, or to very much.
+		if documents.Decode(&document) != nil || document.Decode(&value) != nil {
 			return 0
 		}
 		if len(document.Content) == 0 {
 			continue
 		}
-		if line := lineIn(document.Content[0], object, path, isWrong); line > 0 {
+		if line := in(document.Content[0]); line > 0 {
 			return line
 		}
 	}
@@ -105,19 +114,7 @@ func isPlain(value *yaml.Node) bool {
 // LineOf is the line of an object in a file by its kind and its name, or the beginning of a name
 // that the API server completes. It is 0 if the object is not found.
 func LineOf(file []byte, kind, name string) int {
-	documents := yaml.NewDecoder(bytes.NewReader(file))
-	for {
-		var document yaml.Node
-		if documents.Decode(&document) != nil {
-			return 0
-		}
-		if len(document.Content) == 0 {
-			continue
-		}
-		if line := lineOfObject(document.Content[0], kind, name); line > 0 {
-			return line
-		}
-	}
+	return firstLine(file, func(document *yaml.Node) int { return lineOfObject(document, kind, name) })
 }
 
 func lineOfObject(node *yaml.Node, kind, name string) int {
