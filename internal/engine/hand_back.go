@@ -43,7 +43,7 @@ func (e *OfflineHandBackError) Error() string {
 	if !e.LastSeen.IsZero() {
 		seen = "was last seen at " + e.LastSeen.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("the agent of cluster %s %s, and only the agent can let go of the release", e.Cluster, seen)
+	return fmt.Sprintf("the agent of cluster %s %s, and only the agent can let go of the release; start it and apply again", e.Cluster, seen)
 }
 
 // HandBack makes Fleet let go of deployments of a target. Their releases and objects stay, and
@@ -84,8 +84,8 @@ func (h handBack) fail(keys []deploy.Key, err error) {
 	}
 }
 
-// bundle hands the deployments of one bundle back in two steps: first their agents are told to keep
-// the objects, then Fleet forgets the deployments.
+// bundle hands the deployments of one bundle back in two steps: the agents apply keepResources, then
+// Fleet deletes the BundleDeployments.
 func (h handBack) bundle(ctx context.Context, bundle string, keys []deploy.Key) {
 	name, online := h.nameOf(bundle), h.online(keys)
 	if len(online) == 0 {

@@ -73,7 +73,7 @@ resource "fleet_cluster_target" "prod" {
 }
 
 // What a GitRepo of Fleet delivers comes under plans and returns to Fleet, as the guide says, and no
-// object is made anew. It is not parallel: another test stops an agent of the Fleet.
+// object is created again. It is not parallel: another test stops an agent of the Fleet.
 //
 //nolint:paralleltest // See above.
 func TestAccEngineEstate(t *testing.T) {

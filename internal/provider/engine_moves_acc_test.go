@@ -37,7 +37,7 @@ func movedConfig(namespace, rule string) string {
 }
 
 // A target that was delivered directly moves to an engine and back by another provider block: the
-// plan names what moves, no object is made anew, and an apply that is killed is finished by the next.
+// plan names what moves, no object is created again, and an apply that is killed is finished by the next.
 // It is not parallel: another test stops an agent of the Fleet.
 //
 //nolint:paralleltest // See above.
