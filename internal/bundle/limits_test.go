@@ -58,8 +58,8 @@ func (s source) read(o bundle.ReadOptions) (bundle.Result, error) {
 	return bundle.Read(os.DirFS(s.root), o)
 }
 
-// bounded fails if f takes more than seconds, or allocates more than megabytes in
-// all.
+// bounded fails if f takes more than a minute, or allocates more than megabytes in
+// all. It takes seconds on an idle machine, and what has no bound takes hours.
 func bounded(t *testing.T, megabytes uint64, f func()) {
 	t.Helper()
 
@@ -70,7 +70,7 @@ func bounded(t *testing.T, megabytes uint64, f func()) {
 	taken := time.Since(start)
 	runtime.ReadMemStats(&after)
 	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
-	if taken > 15*time.Second {
+	if taken > time.Minute {
 		t.Errorf("it takes %s", taken)
 	}
 	if allocated > megabytes {
