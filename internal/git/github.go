@@ -24,8 +24,8 @@ type App struct {
 	InstallationID int64
 	// PrivateKey is the app's RSA key in PEM.
 	PrivateKey string
-	// APIURL is where tokens are asked for; "" is https://api.github.com for
-	// repositories on github.com, and /api/v3 of their host for others.
+	// APIURL is where tokens are requested. If it is "", the host of the repository
+	// decides, see defaultAPI.
 	APIURL string
 }
 
@@ -86,11 +86,17 @@ func newInstallation(app App, at location, transport *http.Transport) (*installa
 	}, nil
 }
 
+// defaultAPI returns the address of the API for a repository: that of GitHub, of GitHub Enterprise Cloud
+// with data residency, such as https://api.acme.ghe.com, or of a GitHub Enterprise Server.
 func defaultAPI(at location) string {
-	if at.host == "github.com" || strings.HasSuffix(at.host, ".github.com") {
+	switch {
+	case at.host == "github.com" || strings.HasSuffix(at.host, ".github.com"):
 		return "https://api.github.com"
+	case strings.HasSuffix(at.host, ".ghe.com"):
+		return "https://api." + at.host
+	default:
+		return at.scheme + "://" + at.address() + "/api/v3"
 	}
-	return at.scheme + "://" + at.address() + "/api/v3"
 }
 
 // token returns a token that is valid for some minutes.
