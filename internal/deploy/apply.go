@@ -37,7 +37,8 @@ type Request struct {
 	// Write are the deployments to install, upgrade or adopt. One that is unpinned
 	// is pinned to the versions of the objects that its values come from.
 	Write []target.Deployment
-	// Blocked are deployments in Write that must not be written, and why. They fail.
+	// Blocked are deployments in Write and Remove that must not be written or removed, and why. They
+	// fail, and so do removals of what they depend on.
 	Blocked map[Key]error
 	// Planned are the objects that were promised for deployments in Write, where any
 	// were: what is there already and has others is written again.

@@ -40,12 +40,16 @@ func TestApplyToOneDeployment(t *testing.T) {
 		there   *release.Observed
 		unknown bool // to the state
 		remove  bool
+		blocked bool
 		arrange func(*memoryCluster)
 		did     []string
 		want    *deploy.Record
 		fails   []string
 	}{
-		"install": {unknown: true, did: []string{"install ns/web"}, want: new(recordOfWrite(web))},
+		"a blocked installation": {unknown: true, blocked: true, fails: []string{"c1/web deploying"}},
+		"a blocked upgrade":      {there: of(func(*release.Observed) {}), blocked: true, fails: []string{"c1/web deploying"}, want: left(status.Ready, "", oldDigest)},
+		"a blocked removal":      {there: of(func(*release.Observed) {}), remove: true, blocked: true, fails: []string{"c1/web removing"}, want: left(status.Ready, "", oldDigest)},
+		"install":                {unknown: true, did: []string{"install ns/web"}, want: new(recordOfWrite(web))},
 		"install again what is gone": {
 			did: []string{"install ns/web"}, want: new(recordOfWrite(web)),
 		},
@@ -139,6 +143,9 @@ func TestApplyToOneDeployment(t *testing.T) {
 				asked.Remove = []deploy.Key{key("c1", "web")}
 			} else {
 				asked.Write = []target.Deployment{web}
+			}
+			if test.blocked {
+				asked.Blocked = map[deploy.Key]error{key("c1", "web"): errors.New("the window is closed")}
 			}
 
 			outcome := clusters.engine().Apply(t.Context(), asked)

@@ -55,6 +55,10 @@ func (c *clusterRemoval) removeInTurn(ctx context.Context, key Key) {
 			c.kept.Store(key.Bundle, true)
 		}
 	}()
+	if err := c.run.request.Blocked[key]; err != nil {
+		c.run.results.addHeld(key, removing, err)
+		return
+	}
 	for _, dependant := range c.before[key.Bundle] {
 		<-c.ended[dependant]
 	}

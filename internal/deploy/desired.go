@@ -18,6 +18,10 @@ type Desired struct {
 	WithoutOptions []target.Deployment
 	// Unreadable says why bundles cannot be read, by name. What is deployed of them stays.
 	Unreadable map[string]error
+	// Windows hold changes, nil if there are none. Needs are the bundles that each bundle was
+	// deployed after: what a deployment that is held depends on is not removed.
+	Windows Windows
+	Needs   map[string][]string
 	// Policies check what is written, nil without any.
 	Policies Policies
 }

@@ -193,12 +193,26 @@ func Compare(desired Desired, prior map[Key]Record, remark bool) Change {
 			change.Keep[key] = true
 		}
 	}
-	for key := range prior {
-		if !there[key] {
-			change.Remove = append(change.Remove, key)
-		}
+	return change.withRemovals(desired, there)
+}
+
+// withRemovals adds what is not wanted: its removal, or why that is held.
+func (c Change) withRemovals(desired Desired, there map[Key]bool) Change {
+	removed := slices.DeleteFunc(slices.SortedFunc(maps.Keys(c.prior), Key.Compare), func(key Key) bool { return there[key] })
+	stays := map[Key]bool{}
+	for key := range c.HeldKeys() {
+		stays[key] = c.Keep[key]
 	}
-	return change
+	held := desired.heldRemovals(removed, stays)
+	for _, key := range removed {
+		if held[key] == nil {
+			c.Remove = append(c.Remove, key)
+			continue
+		}
+		c.Held = append(c.Held, Failure{Cluster: key.Cluster, Bundle: key.Bundle, Doing: removing, Err: held[key]})
+		c.Keep[key] = true
+	}
+	return c
 }
 
 // steps are the wanted deployments in the order of the configuration, and their keys.
@@ -214,7 +228,11 @@ func (c Change) steps(desired Desired, remark bool) (steps []rollout.Step, there
 		}
 		facts := factsOf(d, c.prior)
 		facts.Forced = remark
-		steps = append(steps, rollout.Step{Deployment: d, State: string(c.prior[key].State), Change: facts.NeedsWrite()})
+		step := rollout.Step{Deployment: d, State: string(c.prior[key].State), Change: facts.NeedsWrite()}
+		if step.Change {
+			step.Held = desired.heldWrite(d, c.prior)
+		}
+		steps = append(steps, step)
 	}
 	return steps, there
 }

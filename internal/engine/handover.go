@@ -35,13 +35,18 @@ func (h Handover) Observe(ctx context.Context, identity deploy.TargetIdentity, d
 func (h Handover) Apply(ctx context.Context, request deploy.Request) deploy.Outcome {
 	var keys []deploy.Key
 	for _, d := range request.Write {
-		if key := deploy.KeyOf(d); request.Prior[key].Known.Engine {
+		if key := deploy.KeyOf(d); request.Prior[key].Known.Engine && request.Blocked[key] == nil {
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
 		return h.To.Apply(ctx, request)
 	}
-	request.Blocked = h.From.HandBack(ctx, request, keys)
+	blocked := maps.Clone(request.Blocked)
+	if blocked == nil {
+		blocked = map[deploy.Key]error{}
+	}
+	maps.Copy(blocked, h.From.HandBack(ctx, request, keys))
+	request.Blocked = blocked
 	return h.To.Apply(ctx, request)
 }

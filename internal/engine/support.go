@@ -95,6 +95,8 @@ func providerSupport() []Support {
 		refused("groups without `clusters`", "Without clusters in the provider block, the groups are Fleet's ClusterGroup objects. Remove cluster_groups, or add clusters.", "cluster_groups"),
 		differs("How many Bundles are written at the same time. Fleet decides how many clusters change at the same time.", "parallelism"),
 		differs("It is about the management cluster. An agent that is offline is no error of a refresh.", "on_unreachable"),
+		refused("", "All clusters of a bundle have the same files in its Bundle, so one cluster cannot keep earlier files. Create Schedule objects in the management cluster: Fleet then holds changes itself.",
+			"windows", "fleet_schedules", "windows_override"),
 		differs("No effect. A deployment on a cluster that has left Fleet is removed from its Bundle, and a warning says what can remain on the cluster.", "on_missing"),
 	}
 }

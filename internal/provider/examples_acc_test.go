@@ -67,6 +67,34 @@ func TestAccExamplesAreValid(t *testing.T) {
 	}
 }
 
+// Provider blocks of guides configure the provider, which checks more than their schema.
+func TestAccProvidersOfGuides(t *testing.T) {
+	t.Parallel()
+	testenv.Require(t)
+	files := map[string]string{
+		"policy.yaml":      "apiVersion: fleet.cattle.io/v1alpha1\nkind: Policy\nmetadata: {name: x, namespace: fleet-default}\nallowedServiceAccounts: [x]\n",
+		"restriction.yaml": "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepoRestriction\nmetadata: {name: x, namespace: fleet-default}\nallowedServiceAccounts: [x]\n",
+		"schedule.yaml":    "apiVersion: fleet.cattle.io/v1alpha1\nkind: Schedule\nmetadata: {name: x, namespace: fleet-default}\nspec: {schedule: 0 0 22 * * MON-FRI, duration: 6h, targets: {clusters: [{clusterGroup: prod}]}}\n",
+	}
+	for _, guide := range []string{"policies", "windows"} {
+		blocks := regexp.MustCompile("(?s)```terraform\n(provider \"fleet\" {\n  owner.*?)```").FindAllStringSubmatch(read(t, "../../templates/guides/"+guide+".md.tmpl"), -1)
+		if len(blocks) != 2 {
+			t.Fatalf("the guide %s has %d provider blocks with an owner", guide, len(blocks))
+		}
+		for i, block := range blocks {
+			t.Run(fmt.Sprint(guide, i), func(t *testing.T) {
+				t.Parallel()
+				w := newWorkspace(t)
+				for name, content := range files {
+					w.write(t, name, content)
+				}
+				w.configure(t, block[1], "data \"fleet_render\" \"none\" {\n  bundles = []\n  targets = [{ cluster_selector = {} }]\n}\n")
+				w.run(t, "plan", "-input=false")
+			})
+		}
+	}
+}
+
 // withoutModules replaces what stands for a reader's own modules and variables.
 func withoutModules(content string) string {
 	return regexp.MustCompile(`\b(module|var)\.[A-Za-z0-9_.]+`).ReplaceAllString(content, `"x"`)

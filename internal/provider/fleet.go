@@ -49,6 +49,7 @@ type settings struct {
 	policiesUnknown    bool
 	// management is the management cluster of a Fleet, nil without an engine.
 	management *management
+	windows    changeWindows
 }
 
 // addSecrets hides credentials.

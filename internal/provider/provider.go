@@ -157,8 +157,11 @@ func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 					"`forget`: they are removed from the state and stay on the cluster.",
 				Validators: []validator.String{stringvalidator.OneOf(string(deploy.MissingIsError), string(deploy.ForgetMissing))},
 			},
-			"policies":       policiesAttribute(),
-			"fleet_policies": fleetPoliciesAttribute(),
+			"policies":         policiesAttribute(),
+			"fleet_policies":   fleetPoliciesAttribute(),
+			"windows":          windowsAttribute(),
+			"fleet_schedules":  schedulesAttribute(),
+			"windows_override": windowsOverrideAttribute(),
 			"cache_dir": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git. Commits are kept for a week after they were last read, so a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",

@@ -45,6 +45,10 @@ type providerModel struct {
 	CacheDir      types.String `tfsdk:"cache_dir"`
 	Policies      types.Map    `tfsdk:"policies"`
 	FleetPolicies types.List   `tfsdk:"fleet_policies"`
+
+	Windows         types.Map    `tfsdk:"windows"`
+	Schedules       types.List   `tfsdk:"fleet_schedules"`
+	WindowsOverride types.String `tfsdk:"windows_override"`
 }
 
 // clusterModel is an entry of clusters in plain values.
@@ -190,6 +194,7 @@ func (m providerModel) settings(ctx context.Context, diags *diag.Diagnostics) se
 	for name, entry := range m.Clusters.Elements() {
 		plain.entries[name] = clusterEntry(ctx, name, entry, diags)
 	}
+	plain.windows = m.changeWindows(ctx, plain.hasEngine(), diags)
 	if !plain.groupsUnknown {
 		plain.groups = groupsOf(ctx, m.ClusterGroups, diags)
 	}

@@ -81,7 +81,7 @@ func gitAttributes() map[string]schema.Attribute {
 			"id":              framework.RequiredString("Id or client id of the app."),
 			"installation_id": schema.Int64Attribute{Required: true, MarkdownDescription: "Id of its installation."},
 			"private_key":     schema.StringAttribute{Required: true, Sensitive: true, MarkdownDescription: "Private key of the app, PEM."},
-			"api_url":         framework.OptionalString("Address of the API. Default: `https://api.github.com`, or `/api/v3` of the host for hosts other than github.com."),
+			"api_url":         framework.OptionalString("Address of the API. Default: `https://api.github.com` for github.com, `https://api.` and the host for hosts below ghe.com (GitHub Enterprise Cloud with data residency), and `/api/v3` of the host for others."),
 		}),
 	}
 }

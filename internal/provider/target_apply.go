@@ -30,6 +30,8 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		addMessages(diags, report.StillUnknown(name, reason))
 		return false
 	}
+	desired = holdByWindows(f, desired, plan, diags)
+	desired.Needs = private.Needs
 	capabilities.Pin(desired.Deployments)
 	shown, was := plan.shown(), before.shown()
 	planned := shown.PlannedObjects()
@@ -41,12 +43,14 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	change, unreachable := change.WithoutUnreachable(reachOf(f))
 	addMessages(diags, report.MissingClusters(name, unreachable, f.onMissing))
 	addMessages(diags, report.PlanFailures(name, change.Faults))
+	blocked := blockedNow(f, change, desired, diags)
+	settings.Description = f.windows.description(settings.Description)
 	if diags.HasError() {
 		return false
 	}
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: plan.identity(f), Create: create,
-		Write: change.Write, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
+		Write: change.Write, Blocked: blocked, Planned: planned, Ready: shown.Ready(), Wants: change.Wants(ctx, f.charts), Unchanged: change.Unchanged, Remove: change.Remove, Needs: private.Needs,
 		Prior: prior, Lost: was.Lost(), Settings: settings, Policies: desired.Policies,
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})

@@ -47,6 +47,8 @@ type targetModel struct {
 
 	// driftState is what private state adds to the deployments.
 	driftState state.DriftState
+	// decided is the time for which change windows decide.
+	decided time.Time
 }
 
 func (m *targetModel) identity(f *providerData) deploy.TargetIdentity {

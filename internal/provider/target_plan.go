@@ -45,20 +45,24 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	var marker state.ReplacementMarker
+	after := private
+	plan.decided = r.providerData.windows.timeFor(private.Decided)
+	after.Decided = plan.decided
 	if creating {
 		f, _ := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 		marker = f.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
 	} else {
-		private = private.ForDelivery(prior.records(), r.providerData.hasEngine())
-		f, _ := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
-		f.planTarget(ctx, req.Config, &plan, &prior, &private, &resp.Diagnostics)
+		delivered := private.ForDelivery(prior.records(), r.providerData.hasEngine())
+		f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, &resp.Diagnostics)
+		f.planTarget(ctx, req.Config, &plan, &prior, &delivered, &resp.Diagnostics)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	if creating {
-		after := private
 		after.Replacement = marker
+	}
+	if creating || !after.Decided.Equal(private.Decided) {
 		storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -94,7 +98,9 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		return marker
 	}
 	marker.Wanted, marker.Unknown = desired.Releases(), len(desired.Unreadable) > 0
+	desired = holdByWindows(f, desired, plan, diags)
 	if private != nil {
+		desired.Needs = private.Needs
 		unpack(*private, diags).Pin(desired.Deployments)
 		if !prior.Name.Equal(plan.Name) {
 			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
@@ -133,6 +139,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 		addMessages(&resp.Diagnostics, report.Diff(name, found))
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
+	reportDestroy(r.providerData, &gone, private, &resp.Diagnostics)
 	addMessages(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
 	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, &resp.Diagnostics)
 }
@@ -213,6 +220,8 @@ func (f *providerData) knownClusters(ctx context.Context, m *targetModel) (clust
 		return nil, "the provider's cluster_groups"
 	case f.policiesUnknown:
 		return nil, "the provider's policies"
+	case f.windows.unknown:
+		return nil, "the provider's windows"
 	}
 	clusters, unknown := f.clusters.Facts()
 	if len(unknown) > 0 {
@@ -241,6 +250,7 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	f.registry.Deploys(plan.Name.ValueString(), planned.Deploys())
 	name := plan.Name.ValueString()
 	addMessages(diags, report.Plan(name, &planned, desired, prior, f.onMissing, f.clusters.UIDs()))
+	reportOverridden(f, plan, before, desired, diags)
 	if diags.HasError() {
 		return
 	}

@@ -50,6 +50,8 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// Nothing is stored of a target that is created, but the marker of its plan may be.
 	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
+	plan.decided = r.providerData.windows.timeFor(stored.Decided)
+	private.Decided = plan.decided
 	f, inventory := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 	private.Inventory = inventory
 	if resp.Diagnostics.HasError() {
@@ -109,6 +111,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
 	addMessages(&resp.Diagnostics, report.ReplacedClusters(replaced))
+	after.Decided = r.providerData.windows.refreshed(private.Decided)
 	if after.Inventory = nil; r.providerData.hasEngine() {
 		if after.Inventory = private.Inventory; len(observation.Failures) == 0 {
 			_, after.Inventory = r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
@@ -147,6 +150,7 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	after.Replacement = state.ReplacementMarker{}
 	prior.driftState = private.DriftState
 	after = after.ForDelivery(prior.records(), r.providerData.hasEngine())
+	plan.decided = r.providerData.windows.timeFor(private.Decided)
 	f, inventory := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
 	after.Inventory = inventory
 	if resp.Diagnostics.HasError() {
@@ -212,9 +216,13 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 // those in the model, so that they are tried again, and what the Create of a replacement adopts.
 func (f *providerData) remove(ctx context.Context, model *targetModel, removed []deploy.Key, settings deploy.Settings, private state.Private, diags *diag.Diagnostics) bool {
 	name, records := model.Name.ValueString(), model.records()
+	blocked := blockedRemovals(f, removed, private.Needs, diags)
+	if diags.HasError() {
+		return false
+	}
 	outcome := f.delivery().Apply(ctx, deploy.Request{
 		TargetIdentity: model.identity(f),
-		Remove:         removed, Needs: private.Needs, Prior: records, Settings: settings,
+		Remove:         removed, Blocked: blocked, Needs: private.Needs, Prior: records, Settings: settings,
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)

@@ -429,7 +429,33 @@ func (s *samples) clusters() map[string]any {
 		}},
 		"fleet_policies": []any{"apiVersion: fleet.cattle.io/v1alpha1\nkind: Policy\nmetadata: {name: x}\nallowedServiceAccounts: [x]\n"},
 	})
+	maps.Copy(plain, windowSamples())
 	return plain
+}
+
+// windowSamples are windows that are always open, and one of a bundle that is not there.
+func windowSamples() map[string]any {
+	selector := func() map[string]any {
+		return map[string]any{
+			"match_labels":      map[string]any{"on": "yes"},
+			"match_expressions": []any{map[string]any{"key": "on", "operator": "In", "values": []any{"yes"}}},
+		}
+	}
+	return map[string]any{
+		"windows": map[string]any{
+			"always": map[string]any{"effect": "allow", "cron": "* * * * *", "duration": "1h", "time_zone": "Europe/Berlin", "correct_drift": true},
+			"freeze": map[string]any{
+				"effect": "deny", "weekly": map[string]any{"days": []any{"sun"}, "start": "22:00"}, "duration": "168h", "bundles": []any{"other"}, "bundle_selector": selector(),
+				"targets": []any{map[string]any{"cluster_name": "a", "cluster_selector": selector(), "cluster_group": "some", "cluster_group_selector": map[string]any{
+					"match_labels":      map[string]any{"tier": "prod"},
+					"match_expressions": []any{map[string]any{"key": "tier", "operator": "In", "values": []any{"prod"}}},
+				}}},
+			},
+		},
+		"fleet_schedules": []any{"apiVersion: fleet.cattle.io/v1alpha1\nkind: Schedule\nmetadata: {name: always}\n" +
+			"spec: {schedule: 0 * * * * *, duration: 1h, targets: {clusters: [{clusterName: a}]}}\n"},
+		"windows_override": "incident",
+	}
 }
 
 // deployed is the state after everything that is planned was deployed and is ready.
@@ -543,6 +569,7 @@ func clustersTable() []allowed {
 		{when: `clusters`, unknown: all, warns: "the provider's clusters"},
 		{when: `cluster_groups.*`, unknown: all, warns: "cluster_groups"},
 		{when: `(fleet_)?policies.*`, unknown: all, warns: "the provider's policies"},
+		{when: `(windows|fleet_schedules|windows_override).*`, unknown: all, warns: "windows"},
 		{when: `clusters\["(.)"\](?:\.(?:labels.*|display_name|paused|namespace|annotations.*|template_values|kube_version|api_versions.*))?`, unknown: all, warns: "cluster $1"},
 	}
 }

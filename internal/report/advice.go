@@ -19,6 +19,7 @@ func advice(err error) string {
 		missing     *status.MissingClusterError
 		lacking     *rollout.MissingDependencyError
 		held        *rollout.HeldError
+		closed      *deploy.ClosedWindowError
 		other       *deploy.OtherClusterError
 		unlisted    *release.UnlistedError
 	)
@@ -43,6 +44,8 @@ func advice(err error) string {
 		return "Restore the cluster's entry for one apply, or set on_missing = \"forget\" on the provider."
 	case errors.As(err, &lacking):
 		return "Add that bundle to the target. Or deploy it with another target of the same owner, and list that target in depends_on."
+	case errors.As(err, &closed):
+		return "Plan again: the plan then shows what is held, and what can be changed now. Or set windows_override on the provider."
 	case errors.As(err, &held):
 		return "Correct the cause and apply again. The next apply continues where this one stopped."
 	}

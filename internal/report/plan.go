@@ -143,7 +143,7 @@ func Held(name string, held []deploy.Failure) []Message {
 		return nil
 	}
 	return warning("Target "+name+": deployments are held",
-		causeLines(held)+"\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.")
+		heldLines(held)+"\nExisting deployments stay as they are, and new ones are not installed. A later apply deploys them.")
 }
 
 // MissingDependencies warns of dependencies that are not there. It is no error: what clusters

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -43,6 +44,8 @@ type Private struct {
 	// was killed. A refresh finds them. Only a plan knows which of them are wanted.
 	Orphans     []deploy.Orphan   `json:"orphans,omitempty"`
 	Replacement ReplacementMarker `json:"replacement,omitzero"`
+	// Decided is the time for which change windows decide, zero without windows.
+	Decided time.Time `json:"decided,omitzero"`
 
 	// Earlier reports that an earlier version of the provider stored something of this. It is
 	// stored anew even if nothing changed: what is not kept any more leaves private state so.
@@ -141,6 +144,7 @@ func (p *Private) parts() []part {
 		partOf("orphans", "orphans", &p.Orphans),
 		partOf("inventory", "inventory", &p.Inventory),
 		partOf("replacement", "create_leg", &p.Replacement),
+		partOf("decided", "decided", &p.Decided),
 	}
 }
 

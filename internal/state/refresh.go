@@ -1,6 +1,8 @@
 package state
 
 import (
+	"maps"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -66,8 +68,22 @@ type Apply struct {
 // Applied returns private state after an apply, without capabilities.
 func (p Private) Applied(done Apply) Private {
 	p.ObjectVersions = p.ObjectVersions.Applied(done.Outcome.Versions, done.Wanted)
-	p.Needs = MergeNeeds(p.Needs, done.Change.Needs, done.Outcome.Records)
+	p.Needs = MergeNeeds(p.Needs, done.Change.Needs, done.stillDeployed())
 	p.DriftState = DriftStateOf(done.Records, done.ShowsObjects)
 	p.Connections = MergeConnections(p.Connections, done.Records, done.Entry)
 	return p
+}
+
+// stillDeployed are the records of the deployments that an apply wrote or removed, or was to remove if
+// a window had not held that.
+func (a Apply) stillDeployed() map[deploy.Key]deploy.Record {
+	held := a.Change.HeldRemovals()
+	if len(held) == 0 {
+		return a.Outcome.Records
+	}
+	records := maps.Clone(a.Outcome.Records)
+	for _, key := range held {
+		records[key] = a.Records[key]
+	}
+	return records
 }

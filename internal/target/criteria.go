@@ -183,11 +183,33 @@ func Match(rules []Rule, clusters []Cluster, groups []Group) ([]Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
+	return matched(compiled, all), nil
+}
+
+// MatchExisting returns the clusters that at least one rule matches, sorted by name. A rule may name a
+// cluster or a group that does not exist.
+//
+// Errors: *RuleError.
+func MatchExisting(rules []Rule, clusters []Cluster, groups []Group) ([]Cluster, error) {
+	all, err := candidates(clusters, groups)
+	if err != nil {
+		return nil, err
+	}
+	compiled := make([]criteria, len(rules))
+	for i, rule := range rules {
+		if compiled[i], err = compile(fleetyaml.Criteria(rule)); err != nil {
+			return nil, &RuleError{Index: i, Err: err}
+		}
+	}
+	return matched(compiled, all), nil
+}
+
+func matched(rules []criteria, all []*candidate) []Cluster {
 	var matched []Cluster
 	for _, c := range all {
-		if slices.ContainsFunc(compiled, func(rule criteria) bool { return rule.match(c) }) {
+		if slices.ContainsFunc(rules, func(rule criteria) bool { return rule.match(c) }) {
 			matched = append(matched, c.Cluster)
 		}
 	}
-	return matched, nil
+	return matched
 }

@@ -1,0 +1,206 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
+)
+
+// Set is the windows of a provider, and the clusters that each concerns.
+type Set struct {
+	windows  []Window
+	clusters map[string]bool
+	// concerned are the names of the clusters that each window concerns.
+	concerned []map[string]bool
+}
+
+// NewSet finds the clusters of windows. The error is an *InvalidError.
+func NewSet(windows []Window, clusters []target.Cluster, groups []target.Group) (*Set, error) {
+	made := &Set{windows: slices.Clone(windows), clusters: map[string]bool{}}
+	slices.SortStableFunc(made.windows, func(a, b Window) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range clusters {
+		made.clusters[c.Name] = true
+	}
+	for _, w := range made.windows {
+		concerned, err := w.clusters.of(clusters, groups)
+		if err != nil {
+			return nil, &InvalidError{Window: w.Name, Attribute: "targets", Err: err}
+		}
+		made.concerned = append(made.concerned, concerned)
+	}
+	return made, nil
+}
+
+// of are the names of the clusters.
+func (c Clusters) of(clusters []target.Cluster, groups []target.Group) (map[string]bool, error) {
+	find := target.Match
+	if c.Lenient {
+		find = target.MatchExisting
+	}
+	found, err := clusters, error(nil)
+	if !c.All {
+		found, err = find(c.Rules, clusters, groups)
+	}
+	names := map[string]bool{}
+	for _, cluster := range found {
+		if c.Workspace == "" || c.Workspace == cluster.Namespace {
+			names[cluster.Name] = true
+		}
+	}
+	return names, err
+}
+
+// IsSame reports whether windows decide the same at one time as at a later one: each is as open, and
+// what is held is held until the same time.
+func IsSame(windows []Window, a, b time.Time) bool {
+	for _, w := range windows {
+		sinceA, isOpen := w.openSince(a)
+		sinceB, isOpenLater := w.openSince(b)
+		holds := isOpen == (w.Effect == Deny)
+		switch {
+		case isOpen != isOpenLater:
+			return false
+		case holds && isOpen && !sinceA.Equal(sinceB):
+			return false
+		case holds && !isOpen && !w.opensAfter(a).Equal(w.opensAfter(b)):
+			return false
+		}
+	}
+	return true
+}
+
+// At returns what the windows decide at a time.
+func (s *Set) At(now time.Time) *Decisions {
+	return &Decisions{set: s, now: now, known: map[string]error{}}
+}
+
+// Decisions are what windows decide at one time. They are not safe for concurrent use.
+type Decisions struct {
+	set *Set
+	now time.Time
+	// known are decisions by the windows that concern a deployment.
+	known map[string]error
+}
+
+// Closed returns why a deployment must not change, nil if it may. onlyDrift says that the change only
+// corrects drift. The error is a *ClosedError.
+//
+// What is not known of a deployment counts as concerned by a window: its cluster is in no configuration
+// any more, or the labels of its bundle are not known.
+func (d *Decisions) Closed(cluster string, bundle Bundle, onlyDrift bool) error {
+	matches := make([]byte, len(d.set.windows))
+	for i, w := range d.set.windows {
+		if onlyDrift && w.correctsDrift {
+			continue
+		}
+		matches[i] = byte(min(d.set.match(i, cluster), w.bundles.match(bundle)))
+	}
+	key := string(matches)
+	decided, found := d.known[key]
+	if !found {
+		decided = d.decide(matches)
+		d.known[key] = decided
+	}
+	return decided
+}
+
+// match reports whether a window concerns a cluster.
+func (s *Set) match(window int, cluster string) match {
+	switch {
+	case s.concerned[window][cluster], s.windows[window].clusters.All && s.windows[window].clusters.Workspace == "":
+		return yes
+	case !s.clusters[cluster]:
+		return perhaps
+	}
+	return no
+}
+
+// maxSteps is how many openings and closings are looked at to find when a deployment may change.
+const maxSteps = 1000
+
+func (d *Decisions) decide(matches []byte) error {
+	by, _ := d.blockedAt(matches, d.now)
+	if by == nil {
+		return nil
+	}
+	closed := &ClosedError{Window: by.Name, Effect: by.Effect}
+	at := d.now
+	for range maxSteps {
+		blocking, until := d.blockedAt(matches, at)
+		if blocking == nil {
+			closed.Until = at.In(by.location)
+			return closed
+		}
+		if until.IsZero() {
+			break
+		}
+		at = until
+	}
+	return closed
+}
+
+// blockedAt returns the window that holds a deployment at a time, nil if none does, and the next time at
+// which that can change, zero if it never does.
+func (d *Decisions) blockedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
+	if by, until = d.deniedAt(matches, at); by != nil {
+		return by, until
+	}
+	return d.notAllowedAt(matches, at)
+}
+
+// deniedAt returns the window that denies changes for the longest time.
+func (d *Decisions) deniedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
+	for i := range d.set.windows {
+		w := &d.set.windows[i]
+		if w.Effect != Deny || match(matches[i]) == no {
+			continue
+		}
+		since, isOpen := w.openSince(at)
+		if end := since.Add(w.duration); isOpen && end.After(until) {
+			by, until = w, end
+		}
+	}
+	return by, until
+}
+
+// notAllowedAt returns the window that allows changes next, nil if one allows them now or none has to.
+// A window that perhaps concerns the deployment allows nothing that another one does not.
+func (d *Decisions) notAllowedAt(matches []byte, at time.Time) (by *Window, until time.Time) {
+	for i := range d.set.windows {
+		w := &d.set.windows[i]
+		if w.Effect != Allow || match(matches[i]) == no {
+			continue
+		}
+		if _, isOpen := w.openSince(at); isOpen {
+			if match(matches[i]) == yes {
+				return nil, time.Time{}
+			}
+			continue
+		}
+		opens := w.opensAfter(at)
+		if isEarlier := !opens.IsZero() && (until.IsZero() || opens.Before(until)); by == nil || isEarlier {
+			by, until = w, opens
+		}
+	}
+	return by, until
+}
+
+// ClosedError reports a deployment that must not change now.
+type ClosedError struct {
+	// Window is the window that holds it now.
+	Window string
+	Effect Effect
+	// Until is when no window holds it any more, in the zone of the window. It is zero if no such
+	// time is known.
+	Until time.Time
+}
+
+func (e *ClosedError) Error() string {
+	if e.Until.IsZero() {
+		return fmt.Sprintf("held by window %s, and no time is known at which changes are allowed", e.Window)
+	}
+	return fmt.Sprintf("held until %s by window %s", e.Until.Format("Mon 2006-01-02 15:04 MST"), e.Window)
+}
