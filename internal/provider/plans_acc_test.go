@@ -55,7 +55,12 @@ func TestAccPlanTexts(t *testing.T) {
 
 func expectPlan(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "plans", strings.ReplaceAll(name, " ", "-")+".txt")
+	expectRecorded(t, filepath.Join("testdata", "plans", strings.ReplaceAll(name, " ", "-")+".txt"), got)
+}
+
+// expectRecorded compares a text of a plan with a file, which -update writes.
+func expectRecorded(t *testing.T, path, got string) {
+	t.Helper()
 	if *updatePlans {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -67,7 +72,7 @@ func expectPlan(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the plan reads differently (-want +got); -update writes it anew:\n%s", diff)
+		t.Errorf("the plan differs from %s (-want +got); -update writes it:\n%s", path, diff)
 	}
 }
 
