@@ -3,9 +3,11 @@ package provider_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,9 +103,41 @@ func TestAccEngineEstate(t *testing.T) {
 	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
 		t.Errorf("objects after the way back (-before +after):\n%s", diff)
 	}
-	if err := s.objects(t, "bundles").Delete(t.Context(), "estate-web", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	s.deleteEstate(t)
+}
+
+// The same without an engine, as the guide about ownership says: the provider takes over what Fleet has
+// delivered, and gives it back by a removed block. It is not parallel: another test stops an agent of
+// the Fleet.
+//
+//nolint:paralleltest // See above.
+func TestAccFromFleetAndBack(t *testing.T) {
+	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+	const namespace = "acc-from-fleet"
+	s := engineStory{fleet: fleet, w: w, namespace: namespace}
+	direct, config := directProvider(fleet, ""), estateConfig(namespace, false)
+	target := `resource "fleet_cluster_target"`
+	bundle, owning, _ := strings.Cut(config, target)
+	s.createEstate(t)
+	before := identities(t, fleet, namespace)
+
+	s.releaseEstate(t)
+	w.configure(t, direct, bundle+target+strings.Replace(owning, "{\n", "{\n  take_ownership = true\n", 1))
+	w.run(t, "apply", "-auto-approve", "-input=false")
+	w.configure(t, direct, config)
+	w.apply(t)
+	w.expectEmptyPlan(t)
+	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
+		t.Errorf("objects taken over (-before +after):\n%s", diff)
 	}
+
+	w.configure(t, direct, bundle, "removed {\n  from = fleet_cluster_target.prod\n  lifecycle {\n    destroy = false\n  }\n}\n")
+	w.run(t, "apply", "-auto-approve", "-input=false")
+	s.createEstate(t)
+	if diff := cmp.Diff(before, identities(t, fleet, namespace)); diff != "" {
+		t.Errorf("objects given back (-before +after):\n%s", diff)
+	}
+	s.deleteEstate(t)
 }
 
 // createEstate lets Fleet deliver the estate, and waits until it is ready everywhere.
@@ -130,10 +164,19 @@ func (s engineStory) releaseEstate(t *testing.T) {
 		keeps, _, _ := unstructured.NestedBool(of.Object, "spec", "options", "keepResources")
 		return keeps && isEstateApplied(of)
 	})
+	s.deleteEstate(t)
+}
+
+// deleteEstate deletes the Bundle, and waits until a Bundle of its name can be created again.
+func (s engineStory) deleteEstate(t *testing.T) {
+	t.Helper()
 	if err := s.objects(t, "bundles").Delete(t.Context(), "estate-web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.until(t, "Fleet to forget the estate", func(ctx context.Context) (bool, error) {
+		if _, err := s.objects(t, "bundles").Get(ctx, "estate-web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return false, err
+		}
 		found, err := s.allObjects(t, "bundledeployments").List(ctx, metav1.ListOptions{LabelSelector: "fleet.cattle.io/bundle-name=estate-web"})
 		return err == nil && len(found.Items) == 0, err
 	})
