@@ -31,7 +31,7 @@ type rule struct {
 
 // architecture is what DESIGN.md shows. What it does not name may not be imported.
 func architecture() map[string]rule {
-	core := []string{"wellknown", "fetch", "retry", "diff", "sops", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
+	core := []string{"wellknown", "fetch", "retry", "diff", "sops", "image", "fleetyaml", "bundle", "target", "window", "release", "policy", "rollout", "status"}
 	edges := []string{"git", "chart", "manifest", "render", "helm", "kustomize", "kube"}
 	testServers := []string{"charttest", "faulttest", "gittest", "sopstest", "testenv"}
 	// Nothing is mocked that can be run, so tests above the core use real servers.
@@ -76,8 +76,9 @@ func architecture() map[string]rule {
 		"window":    {code: []string{"fleetyaml", "bundle", "target"}, pure: true},
 		"policy":    {code: []string{"diff", "fleetyaml", "bundle", "target", "release"}, tests: []string{"manifest"}, pure: true},
 		"target":    {code: []string{"wellknown", "diff", "fleetyaml", "bundle"}, tests: []string{"sandboxed"}, pure: true},
-		"bundle":    {code: []string{"fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
-		"fleetyaml": {pure: true},
+		"bundle":    {code: []string{"image", "fleetyaml", "sops"}, tests: []string{"sopstest"}, pure: true},
+		"fleetyaml": {code: []string{"image"}, pure: true},
+		"image":     {pure: true},
 		"retry":     {pure: true},
 		"wellknown": {pure: true},
 

@@ -83,6 +83,9 @@ type reading struct {
 	limits       limits
 	keys         *sops.Decrypter
 	ignoreRules  IgnoreRules
+	// images are the tags for marked lines, and imageNotes what is worth knowing about these.
+	images     []MarkedImage
+	imageNotes []fleetyaml.Problem
 	// decrypted counts the files that were, and decryptedSize their bytes.
 	decrypted     int
 	decryptedSize int64
@@ -121,6 +124,11 @@ func (r *reading) file(at, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	content, notes, err := setImages(at, content, r.images)
+	if err != nil {
+		return nil, err
+	}
+	r.imageNotes = append(r.imageNotes, notes...)
 	r.contents[at] = content
 	return content, nil
 }

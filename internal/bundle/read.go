@@ -30,6 +30,11 @@ type ReadOptions struct {
 	// Hold makes the bundles that can be made, and puts what is wrong with others into
 	// Result.Broken.
 	Hold bool `json:"hold,omitempty"`
+	// ImageScans says that something scans images; else imageScans are an error.
+	ImageScans bool `json:"imageScans,omitempty"`
+	// Images are the tags that imageScans have found, for the lines that are marked with their
+	// names.
+	Images []MarkedImage `json:"images,omitempty"`
 }
 
 // Base is a folder that makes one bundle, and the file with its options relative
@@ -96,6 +101,7 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	}
 	var failed []error
 	shared := r.reading(fsys)
+	shared.images = o.Images
 	for _, base := range bases {
 		b, warnings, err := shared.readFolder(base, o)
 		result.Warnings = append(result.Warnings, warnings...)
@@ -114,6 +120,7 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 		}
 		result.Bundles = append(result.Bundles, b)
 	}
+	result.Warnings = append(result.Warnings, shared.imageNotes...)
 	if o.Hold && shared.full() == nil {
 		result.Broken, failed = failed, nil
 	}
@@ -250,7 +257,7 @@ func (r *reading) readFolder(base Base, o ReadOptions) (Bundle, []fleetyaml.Prob
 	if sops.Encrypted(data) {
 		return Bundle{}, nil, &EncryptedFileError{File: at, Err: errEncryptedOptions}
 	}
-	def, warnings, err := fleetyaml.Parse(at, data, o.Strict)
+	def, warnings, err := fleetyaml.Parser{Strict: o.Strict, ImageScans: o.ImageScans}.Parse(at, data)
 	if err != nil {
 		return Bundle{}, warnings, err
 	}

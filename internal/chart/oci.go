@@ -45,7 +45,13 @@ type registries struct {
 
 	clients fetch.Cache[*registryClient] // By address.
 	tags    fetch.Cache[[]string]        // By address.
+	digests fetch.Cache[string]          // By address and tag.
 	pulled  fetch.Cache[pulled]          // By address and tag or digest.
+}
+
+// client returns the client of an address, which is made once.
+func (r *registries) client(ctx context.Context, address string) (*registryClient, error) {
+	return r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
 }
 
 // newClient logs in when it is first asked to.
@@ -83,7 +89,7 @@ func ociScope(of *remote.Repository) fetch.Scope {
 // the reference it had, "" for none: what that still leads to is taken, wherever the
 // tag has been moved to. If it is gone, the tag may lead to the same files.
 func (r *registries) chart(ctx context.Context, address, version, planned string) ([]bundle.File, bundle.Pin, error) {
-	client, err := r.clients.Get(ctx, address, fetching, func(context.Context) (*registryClient, error) { return r.newClient(address) })
+	client, err := r.client(ctx, address)
 	if err != nil {
 		return nil, bundle.Pin{}, err
 	}
@@ -153,18 +159,29 @@ func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
 
 // versions of a chart, the newest first.
 func (r *registries) versions(ctx context.Context, client *registryClient) ([]string, error) {
+	tags, err := r.tagsOf(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	versions := make([]string, len(tags))
+	for i, tag := range tags {
+		versions[i] = versionOf(tag)
+	}
+	return newestFirst(versions), nil
+}
+
+// tagsOf lists all tags of an address, once for all who ask.
+func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]string, error) {
 	return r.tags.Get(ctx, client.address, fetching, func(ctx context.Context) ([]string, error) {
-		var versions []string
+		var tags []string
 		err := client.Tags(ctx, "", func(page []string) error {
-			for _, tag := range page {
-				versions = append(versions, versionOf(tag))
-			}
+			tags = append(tags, page...)
 			return nil
 		})
 		if err != nil {
 			return nil, explain(client.address, err)
 		}
-		return newestFirst(versions), nil
+		return tags, nil
 	})
 }
 

@@ -47,7 +47,7 @@ func (s *Server) PushChart(repository string, chart Chart) (path string) {
 
 // PushImage puts something into the registry that is no chart.
 func (s *Server) PushImage(repository, tag string) {
-	s.registry.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("layer"))
+	s.registry.push(repository, tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("the layer of "+tag))
 }
 
 // Reference is the digest that the registry keeps under a tag.

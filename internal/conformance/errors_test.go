@@ -66,7 +66,7 @@ func classOfFile(invalid *fleetyaml.Error) string {
 	classes := map[fleetyaml.Kind]string{
 		fleetyaml.UnknownKey:    "unknown-key-error",
 		fleetyaml.BadDependency: "depends-on-error",
-		fleetyaml.ImageScan:     "image-scan-error",
+		fleetyaml.ImageScansOff: "image-scan-error",
 		fleetyaml.BadSelector:   "selector-error",
 		fleetyaml.BadChart:      "chart-error",
 	}

@@ -27,7 +27,7 @@ type Definition struct {
 	// OverrideTargets, when given but empty, differ from those not given: then
 	// nothing but the customizations says where the bundle goes.
 	OverrideTargets []OverrideTarget `json:"overrideTargets,omitzero"`
-	ImageScans      []map[string]any `json:"imageScans,omitempty"`
+	ImageScans      []ImageScan      `json:"imageScans,omitempty"`
 }
 
 // Options say how a bundle becomes a Helm release. They stand at the root of a

@@ -86,7 +86,7 @@ func checkField(t *testing.T, field, here string, example any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, notes, err := fleetyaml.Parse("fleet.yaml", text, true)
+	_, notes, err := fleetyaml.Parser{Strict: true, ImageScans: true}.Parse("fleet.yaml", text)
 	got := "effect"
 	switch {
 	case err != nil:
@@ -197,6 +197,7 @@ func TestFieldsAreInTheTable(t *testing.T) {
 // leaves are the paths of the fields of a struct that hold no others.
 func leaves(prefix string, of reflect.Type) []string {
 	var paths []string
+	whole := []reflect.Type{reflect.TypeFor[fleetyaml.Count](), reflect.TypeFor[fleetyaml.Selector](), reflect.TypeFor[fleetyaml.ImageScan]()}
 	for _, field := range reflect.VisibleFields(of) {
 		name := jsonName(field)
 		if name == "" {
@@ -207,7 +208,7 @@ func leaves(prefix string, of reflect.Type) []string {
 			below = below.Elem()
 		}
 		switch {
-		case below.Kind() != reflect.Struct, below == reflect.TypeFor[fleetyaml.Count](), below == reflect.TypeFor[fleetyaml.Selector]():
+		case below.Kind() != reflect.Struct, slices.Contains(whole, below):
 			paths = append(paths, prefix+name)
 		default:
 			paths = append(paths, leaves(prefix+name+".", below)...)

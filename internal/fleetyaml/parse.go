@@ -22,13 +22,26 @@ import (
 // where yes, no, on, off, y and n are booleans, as keys too, and every number is
 // a float64. Other than in Fleet, keys are exact, unique and in one document.
 func Parse(file string, data []byte, strict bool) (Definition, []Problem, error) {
-	return parse(file, data, strict, newFieldTypes(false))
+	return Parser{Strict: strict}.Parse(file, data)
+}
+
+// Parser reads fleet.yaml files.
+type Parser struct {
+	// Strict makes keys that Fleet does not know wrong, else they are warnings.
+	Strict bool
+	// ImageScans says that something scans images, else imageScans are wrong.
+	ImageScans bool
+}
+
+// Parse is the function Parse with the settings of the Parser.
+func (p Parser) Parse(file string, data []byte) (Definition, []Problem, error) {
+	return p.parse(file, data, newFieldTypes(false))
 }
 
 // ParseHCL reads the options of a bundle that were written in HCL. They can have fields that
 // Fleet lacks. Problems name no line, as nobody wrote the text.
 func ParseHCL(data []byte) (Definition, []Problem, error) {
-	def, notes, err := parse("", data, true, newFieldTypes(true))
+	def, notes, err := Parser{Strict: true}.parse("", data, newFieldTypes(true))
 	if invalid, ok := errors.AsType[*Error](err); ok {
 		err = &Error{Problems: withoutLines(invalid.Problems)}
 	}
@@ -47,7 +60,7 @@ func withoutLines(problems []Problem) []Problem {
 	return stripped
 }
 
-func parse(file string, data []byte, strict bool, fields *fieldTypes) (Definition, []Problem, error) {
+func (p Parser) parse(file string, data []byte, fields *fieldTypes) (Definition, []Problem, error) {
 	root, problems := documents(data)
 	if len(problems) > 0 {
 		return Definition{}, nil, errorIn(file, problems)
@@ -56,14 +69,14 @@ func parse(file string, data []byte, strict bool, fields *fieldTypes) (Definitio
 		return Definition{}, nil, nil
 	}
 	found := &report{}
-	newChecker(strict, found, fields).definition(root)
+	newChecker(p.Strict, found, fields).definition(root)
 
 	def, err := fields.decode(data)
 	if err != nil && len(found.wrong) == 0 {
 		found.wrong = append(found.wrong, decodingProblem(root, err))
 	}
 	if !found.mistyped() {
-		validator{report: found}.definition(root, def)
+		validator{report: found, imageScans: p.ImageScans}.definition(root, def)
 	}
 	if len(found.wrong) == 0 {
 		return def, in(file, found.notes), nil

@@ -153,9 +153,9 @@ func TestParseProblems(t *testing.T) {
 			},
 		},
 		"image scans": {
-			text: "imageScans: [{image: a}]\n",
-			want: []string{"f:1:13: imageScans need a controller that writes to the repository, as in Fleet; remove them, and update tags in CI or with a tool such as Renovate"},
-			kind: fleetyaml.ImageScan,
+			text: "imageScans: [{image: a, tagName: a}]\n",
+			want: []string{"f:1:13: imageScans need image_scans = true of the fleet_gitrepo; set it, or remove them"},
+			kind: fleetyaml.ImageScansOff,
 		},
 	}
 	for name, test := range tests {

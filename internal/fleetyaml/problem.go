@@ -26,8 +26,8 @@ const (
 	BadSelector
 	// BadChart is a Chart.yaml that cannot be read.
 	BadChart
-	// ImageScan is a use of imageScans, which need a controller.
-	ImageScan
+	// ImageScansOff is a use of imageScans where nothing scans images.
+	ImageScansOff
 	// BadDependency is an entry of dependsOn that can never be met.
 	BadDependency
 	// TooLarge is a text that is too long or too deep, or that expands to more than

@@ -20,7 +20,11 @@ func withoutEffect() map[string]string {
 }
 
 // validator finds what is wrong with values although their types are right.
-type validator struct{ report *report }
+type validator struct {
+	report *report
+	// imageScans says that something scans images.
+	imageScans bool
+}
 
 func (v validator) definition(root *yaml.Node, def Definition) {
 	if mode := def.TargetCustomizationMode; mode != "" && mode != FirstMatch && mode != AllMatches {
@@ -30,9 +34,12 @@ func (v validator) definition(root *yaml.Node, def Definition) {
 		v.report.note(lookup(root, "overrideTargets"), Note,
 			"overrideTargets is empty, so only customizations limit the targets of the bundle; without customizations it is deployed to the cluster group \"default\"")
 	}
-	if len(def.ImageScans) > 0 {
-		v.report.fail(lookup(root, "imageScans"), ImageScan,
-			"imageScans need a controller that writes to the repository, as in Fleet; remove them, and update tags in CI or with a tool such as Renovate")
+	scans := lookup(root, "imageScans")
+	if len(def.ImageScans) > 0 && !v.imageScans {
+		v.report.fail(scans, ImageScansOff, "imageScans need image_scans = true of the fleet_gitrepo; set it, or remove them")
+	}
+	for i, scan := range def.ImageScans {
+		v.imageScan(lookup(scans, i), scan)
 	}
 	if len(def.Annotations) > 0 {
 		v.report.note(lookup(root, "annotations"), Note, "annotations have no effect here: Fleet sets them on its Bundle object, which does not exist here")

@@ -108,8 +108,8 @@ func (m *bundleModel) git(ctx context.Context, diags *diag.Diagnostics) source.G
 	}
 }
 
-func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) (name string, git source.GitSource) {
-	return m.Name.ValueString(), m.git(ctx, diags)
+func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) followed {
+	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags)}
 }
 
 func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
@@ -181,18 +181,18 @@ func (m *bundleModel) setPlanned(planned *source.Planned, _ *bundleModel) {
 
 func (m *bundleModel) storedContents() (contents, bundles types.Map) { return m.Contents, m.Bundles }
 
-func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) string {
+func (m *bundleModel) settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp {
 	if !framework.AnyUnknown(ctx, m.Digest, m.Bundles) {
-		return ""
+		return lookedUp{}
 	}
-	bundles, commit := f.settle(ctx, r, m.Bundles, stored, diags)
+	bundles, settled := f.settle(ctx, r, m.Bundles, stored, diags)
 	if diags.HasError() {
-		return ""
+		return lookedUp{}
 	}
 	m.Bundles, m.Digest = bundles, types.StringValue(elementsOf(bundles)[r.name].Digest)
 	m.Contents = contentsOf(bundles)
-	if commit == stored || r.Git.None() || r.Git.Fixed() != "" {
-		return ""
+	if settled.Commit == stored || r.Git.None() || r.Git.Fixed() != "" {
+		return lookedUp{}
 	}
-	return commit
+	return lookedUp{commit: settled.Commit}
 }

@@ -46,8 +46,8 @@ type modelWriter interface {
 type bundlesRequest[M any] interface {
 	// storedContents returns what a state has.
 	storedContents() (contents, bundles types.Map)
-	// follows returns the name of the resource, and the repository that it is made of.
-	follows(ctx context.Context, diags *diag.Diagnostics) (name string, git source.GitSource)
+	// follows returns what of the resource is looked up by a refresh.
+	follows(ctx context.Context, diags *diag.Diagnostics) followed
 	// request leaves Terraform. prior is what the state has, the zero value for a create. It
 	// returns nil if not everything is known that a plan needs.
 	request(ctx context.Context, prior *M, creates bool, diags *diag.Diagnostics) *request
@@ -55,9 +55,8 @@ type bundlesRequest[M any] interface {
 	// known yet.
 	setPlanned(planned *source.Planned, prior *M)
 	// settle makes everything known that a plan left open. stored is the commit that was found
-	// when it was planned, "" if none was. It returns the commit that is to be stored, "" for
-	// none.
-	settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) string
+	// when it was planned, "" if none was. It returns what is to be stored beside the state.
+	settle(ctx context.Context, f *providerData, r request, stored string, diags *diag.Diagnostics) lookedUp
 }
 
 // ModifyPlan makes the bundles.
@@ -82,8 +81,12 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 		stored := ""
 		if !creates {
 			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
+			wanted.Images = storedImages(ctx, req.Private, &resp.Diagnostics)
 		}
 		planned = r.providerData.plan(ctx, *wanted, stored, &resp.Diagnostics)
+		if planned != nil {
+			storeImages(ctx, resp.Private, wanted.Images, planned.Images, &resp.Diagnostics)
+		}
 	}
 	P(&plan).setPlanned(planned, &prior)
 	if !resp.Diagnostics.HasError() {
@@ -120,8 +123,9 @@ func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadReque
 	if r.providerData == nil {
 		return
 	}
-	name, git := P(&state).follows(ctx, &resp.Diagnostics)
-	r.providerData.refresh(ctx, git, name, req.Private, resp.Private, &resp.Diagnostics)
+	of := P(&state).follows(ctx, &resp.Diagnostics)
+	r.providerData.refresh(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
+	r.providerData.refreshImages(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
 }
 
 // Update makes known what the plan left open.
@@ -132,8 +136,7 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	_, git := P(&plan).follows(ctx, &resp.Diagnostics)
-	stored := storedCommit(ctx, git, req.Private, &resp.Diagnostics)
+	stored := storedCommit(ctx, P(&plan).follows(ctx, &resp.Diagnostics).git, req.Private, &resp.Diagnostics)
 	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), stored, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
@@ -142,14 +145,19 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 }
 
 // settle makes the plan known and stores where the branch was. What a plan needs is known by
-// now.
-func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, stored string, private privateWriter, diags *diag.Diagnostics) {
+// now. private has what the plan left there.
+func (r *bundlesResource[M, P]) settle(ctx context.Context, plan P, wanted *request, stored string, private privateStore, diags *diag.Diagnostics) {
 	if wanted == nil || diags.HasError() {
 		return
 	}
-	commit := plan.settle(ctx, r.providerData, *wanted, stored, diags)
-	if !diags.HasError() && commit != "" {
-		storeCommit(ctx, wanted.Git, private, commit, diags)
+	wanted.Images = storedImages(ctx, private, diags)
+	found := plan.settle(ctx, r.providerData, *wanted, stored, diags)
+	if diags.HasError() {
+		return
+	}
+	storeImages(ctx, private, wanted.Images, found.images, diags)
+	if found.commit != "" {
+		storeCommit(ctx, wanted.Git, private, found.commit, diags)
 	}
 }
 

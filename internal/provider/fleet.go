@@ -119,7 +119,7 @@ func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
 	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, Trust: s.trust, TempDir: s.cacheDir, CacheDir: s.cacheDir})
-	f.source = source.New(f.git, fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
+	f.source = source.New(f.git, fetcher, public).WithImages(fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
 	f.clusters = cluster.NewSet(s.entries, f.charts, masker)
 	f.fleetEngine = newFleetEngine(s.management, s.parallelism, f.charts, masker)
 	f.engine = deploy.New(connector(f.clusters), s.parallelism, f.showEvent)

@@ -122,7 +122,7 @@ func runParseFleetYAML(ctx context.Context, req function.RunRequest, resp *funct
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
-	parsed, _, err := fleetyaml.Parse("fleet.yaml", []byte(text), true)
+	parsed, _, err := fleetyaml.Parser{Strict: true, ImageScans: true}.Parse("fleet.yaml", []byte(text))
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, report.Sentence(err))
 		return

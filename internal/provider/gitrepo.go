@@ -24,6 +24,7 @@ type gitRepoModel struct {
 	Submodules          types.Bool   `tfsdk:"submodules"`
 	Strict              types.Bool   `tfsdk:"strict"`
 	HelmIgnore          types.Bool   `tfsdk:"helm_ignore"`
+	ImageScans          types.Bool   `tfsdk:"image_scans"`
 	TargetNamespace     types.String `tfsdk:"target_namespace"`
 	ServiceAccount      types.String `tfsdk:"service_account"`
 	Labels              types.Map    `tfsdk:"labels"`
@@ -49,7 +50,7 @@ type bundlePathModel struct {
 // known says whether everything a plan needs is known.
 func (m *gitRepoModel) known(ctx context.Context) bool {
 	return !framework.AnyUnknown(ctx, m.Name, m.Repo, m.Directory, m.Branch, m.Revision, m.Paths, m.BundlePaths, m.Submodules, m.Strict,
-		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.HelmIgnore, m.ForceSyncGeneration)
+		m.TargetNamespace, m.ServiceAccount, m.Labels, m.Paused, m.KeepResources, m.DeleteNamespace, m.CorrectDrift, m.HelmRepoURLRegex, m.HelmIgnore, m.ImageScans, m.ForceSyncGeneration)
 }
 
 func (m *gitRepoModel) git() source.GitSource {
@@ -75,6 +76,7 @@ func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags 
 				Strict:      m.Strict.IsNull() || m.Strict.ValueBool(),
 				Overlay:     m.overlay(ctx, diags),
 				Hold:        m.hold,
+				ImageScans:  m.ImageScans.ValueBool(),
 			},
 		},
 		Refresh: !m.ForceSyncGeneration.Equal(prior.ForceSyncGeneration),
@@ -126,21 +128,21 @@ func bundlePathsOf(ctx context.Context, list types.List, diags *diag.Diagnostics
 }
 
 // settle makes everything known that a plan left open. What the plan knew stays as it was
-// planned. It returns the commit of a branch that was followed.
-func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) string {
+// planned. The commit that it returns is that of a branch that was followed.
+func (m *gitRepoModel) settle(ctx context.Context, f *providerData, r request, _ string, diags *diag.Diagnostics) lookedUp {
 	follows := m.Commit.IsUnknown()
-	bundles, commit := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
+	bundles, settled := f.settle(ctx, r, m.Bundles, m.Commit.ValueString(), diags)
 	if diags.HasError() {
-		return ""
+		return lookedUp{}
 	}
 	m.Bundles, m.Contents = bundles, contentsOf(bundles)
 	if m.Repo.IsNull() {
 		m.Commit = types.StringNull()
-		return ""
+		return lookedUp{images: settled.Images}
 	}
 	if !follows {
-		return ""
+		return lookedUp{images: settled.Images}
 	}
-	m.Commit = types.StringValue(commit)
-	return commit
+	m.Commit = types.StringValue(settled.Commit)
+	return lookedUp{commit: settled.Commit, images: settled.Images}
 }

@@ -58,8 +58,8 @@ func (m *gitRepoResourceModel) write(ctx context.Context, to modelWriter, diags 
 	diags.Append(to.Set(ctx, m)...)
 }
 
-func (m *gitRepoResourceModel) follows(context.Context, *diag.Diagnostics) (name string, git source.GitSource) {
-	return m.Name.ValueString(), m.git()
+func (m *gitRepoResourceModel) follows(context.Context, *diag.Diagnostics) followed {
+	return followed{name: m.Name.ValueString(), git: m.git(), helmRepoURLRegex: m.HelmRepoURLRegex.ValueString()}
 }
 
 // request holds no bundles for a create, which has none to hold: to leave one out could remove
@@ -138,9 +138,11 @@ func gitRepoAttributes() map[string]schema.Attribute {
 				"options": framework.OptionalString("File with the options, relative to `base`. Default: its fleet.yaml."),
 			}},
 		},
-		"submodules":       submodulesAttribute(),
-		"strict":           framework.OptionalBool("Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning."),
-		"helm_ignore":      helmIgnoreAttribute(),
+		"submodules":  submodulesAttribute(),
+		"strict":      framework.OptionalBool("Whether an unknown key in a fleet.yaml is an error. Default `true`; `false` makes it a warning."),
+		"helm_ignore": helmIgnoreAttribute(),
+		"image_scans": framework.OptionalBool("Whether `imageScans` of fleet.yaml files count. Each refresh looks for the newest tags, and lines that are marked with a `tagName` get them. Nothing is written to the repository. " +
+			"Default `false`: they are an error, as in a Fleet that scans no images. The guide *Images by policy* has an example."),
 		"target_namespace": framework.OptionalString("Namespace for all objects of all bundles."),
 		"service_account":  framework.OptionalString("Service account that installs all releases."),
 		"labels":           framework.OptionalStringMap("Labels of all bundles."),

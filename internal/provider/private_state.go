@@ -19,6 +19,12 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
+// privateStore is what of a response can be read, too: what a plan left there.
+type privateStore interface {
+	privateReader
+	privateWriter
+}
+
 // loadPrivate reads the private state of a target.
 func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostics) state.Private {
 	private, err := state.Load(func(key string) []byte {

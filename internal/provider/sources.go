@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -39,10 +40,10 @@ func (f *providerData) plan(ctx context.Context, r request, stored string, diags
 
 // settle makes known what the plan of the bundles left open. What the plan knew
 // stays as it was planned; commit is the planned one, "" if it was left open.
-func (f *providerData) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, string) {
+func (f *providerData) settle(ctx context.Context, r request, planned types.Map, commit string, diags *diag.Diagnostics) (types.Map, source.Planned) {
 	settled, err := f.source.Settle(ctx, r.Request, elementsOf(planned), isOpen(planned), commit)
 	r.report(settled, err, diags)
-	return bundlesOf(settled.Elements), settled.Commit
+	return bundlesOf(settled.Elements), settled
 }
 
 // isOpen says whether a plan knew nothing of bundles, or of one no more than its name.
@@ -97,15 +98,70 @@ func storeCommit(ctx context.Context, g source.GitSource, private privateWriter,
 	diags.Append(private.SetKey(ctx, commitKey, raw)...)
 }
 
-// refresh finds out where a branch is now. name is that of the resource.
-func (f *providerData) refresh(ctx context.Context, g source.GitSource, name string, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+// lookedUp is what of a resource is stored beside its state.
+type lookedUp struct {
+	// commit is "" if it is not stored.
+	commit string
+	images []source.ScannedImage
+}
+
+// followed is what of a resource is looked up by a refresh.
+type followed struct {
+	// name is that of the resource.
+	name string
+	git  source.GitSource
+	// helmRepoURLRegex limits where credentials are sent.
+	helmRepoURLRegex string
+}
+
+// refresh finds out where a branch is now.
+func (f *providerData) refresh(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	g := of.git
 	commit, err := f.source.Refresh(ctx, g)
 	if err != nil && !needsUnknown(err) {
-		addMessages(diags, report.NoNewCommits(name, err))
+		addMessages(diags, report.NoNewCommits(of.name, err))
 	}
 	// Writing private state raises the serial of the state, so it is written
 	// only when there is something to say.
 	if err == nil && commit != "" && storedCommit(ctx, g, before, diags) != commit {
 		storeCommit(ctx, g, after, commit, diags)
 	}
+}
+
+// imagesKey is where the images stand in private state that were found for imageScans.
+const imagesKey = "images"
+
+// storedImages reads the images that were found last.
+func storedImages(ctx context.Context, private privateReader, diags *diag.Diagnostics) []source.ScannedImage {
+	raw, found := private.GetKey(ctx, imagesKey)
+	diags.Append(found...)
+	images, err := source.DecodeImages(raw)
+	addMessages(diags, report.UnreadablePrivateState(err))
+	return images
+}
+
+// storeImages writes them if they changed.
+func storeImages(ctx context.Context, private privateWriter, before, after []source.ScannedImage, diags *diag.Diagnostics) {
+	if reflect.DeepEqual(before, after) || len(before)+len(after) == 0 {
+		return
+	}
+	raw, err := source.EncodeImages(after)
+	if err != nil {
+		addMessages(diags, report.Failed("Cannot store the images of imageScans", err))
+		return
+	}
+	diags.Append(private.SetKey(ctx, imagesKey, raw)...)
+}
+
+// refreshImages looks for newer tags.
+func (f *providerData) refreshImages(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	known := storedImages(ctx, before, diags)
+	if len(known) == 0 {
+		return
+	}
+	found, err := f.source.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
+	if err != nil && !needsUnknown(err) {
+		addMessages(diags, report.NoNewTags(of.name, err))
+	}
+	storeImages(ctx, after, known, found, diags)
 }

@@ -92,6 +92,16 @@ func NoNewCommits(name string, err error) []Message {
 	return warning("Cannot check for new commits of "+name, Sentence(err)+" The known commit is still used.")
 }
 
+// NoNewTags warns that tags of images cannot be looked for.
+func NoNewTags(name string, err error) []Message {
+	return warning("Cannot check for new image tags of "+name, Sentence(err)+" The known tags are still used.")
+}
+
+// NoTag reports that no tag of an image was found.
+func NoTag(image string, err error) []Message {
+	return failureAt([]any{"image"}, "Cannot find the newest tag of "+image, Sentence(err)+"\n\nReading a registry changes nothing on any cluster.")
+}
+
 // SubmoduleAdvice says what to do about a submodule that cannot be read.
 const SubmoduleAdvice = "Add credentials for the submodule to git in the provider, or set submodules = false to leave submodules out."
 

@@ -40,6 +40,8 @@ type Request struct {
 	Prior, Known map[string]Element
 	// HoldBroken are the bundles made before that stay while any bundle cannot be made.
 	HoldBroken map[string]Element
+	// Images are the tags that were found for imageScans when they were last looked for.
+	Images []ScannedImage
 	// Refresh says that charts are looked for again, whatever was found before.
 	Refresh bool
 }
@@ -84,9 +86,11 @@ type Planned struct {
 	Pinned bool
 	// Changed says whether any bundle is another than before.
 	Changed bool
-	// Warnings and Broken are those of a Generation.
+	// Warnings and Broken are those of a BundleSet.
 	Warnings []fleetyaml.Problem
 	Broken   []error
+	// Images are the tags that were found for imageScans.
+	Images []ScannedImage
 }
 
 // Plan makes the bundles. stored is the commit that was found last, "" if none was. What
@@ -100,7 +104,7 @@ func (s *Store) Plan(ctx context.Context, r Request, stored string) (Planned, er
 	if err != nil {
 		return Planned{Broken: made.Broken}, err
 	}
-	planned := Planned{Commit: commit, Pinned: pinned, Warnings: made.Warnings, Broken: made.Broken}
+	planned := Planned{Commit: commit, Pinned: pinned, Warnings: made.Warnings, Broken: made.Broken, Images: made.Images}
 	lasts := func(bundle Generated) bool { return pinned && bundle.Pinned }
 	planned.Elements, planned.Changed, err = s.merge(made.Bundles, r.Prior, lasts)
 	planned.Changed = r.hold(planned.Elements, made.Broken) || planned.Changed
@@ -115,7 +119,7 @@ func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Elemen
 	if err != nil {
 		return Planned{}, err
 	}
-	settled := Planned{Elements: planned, Commit: commit}
+	settled := Planned{Elements: planned, Commit: commit, Images: r.Images}
 	known := planned
 	if open {
 		known = r.Known
@@ -127,6 +131,7 @@ func (s *Store) Settle(ctx context.Context, r Request, planned map[string]Elemen
 	if err != nil {
 		return settled, err
 	}
+	settled.Images = made.Images
 	if open {
 		settled.Warnings, settled.Broken = made.Warnings, made.Broken
 		settled.Elements, _, err = s.merge(made.Bundles, r.Prior, always)
@@ -142,7 +147,20 @@ func (s *Store) generate(ctx context.Context, r Request, commit string, known ma
 	if err != nil {
 		return BundleSet{}, err
 	}
-	return s.Generate(ctx, r.specAt(commit), pins)
+	spec := r.specAt(commit)
+	images, pinned, err := s.scanImages(ctx, spec, r.Images)
+	if _, isImage := errors.AsType[*ImageError](err); isImage && ctx.Err() == nil && spec.holds() {
+		return BundleSet{Broken: []error{err}, Images: r.Images}, nil // Any bundle may have marked lines.
+	}
+	if err != nil {
+		return BundleSet{}, err
+	}
+	made, err := s.Generate(ctx, spec.withImages(images), pins)
+	made.Images = images
+	for i := range made.Bundles {
+		made.Bundles[i].Pinned = made.Bundles[i].Pinned && pinned
+	}
+	return made, err
 }
 
 // always is for what has been applied: it is what it is.

@@ -50,6 +50,7 @@ type Generated struct {
 type Store struct {
 	git      Git
 	charts   chartSources
+	images   imageRegistries
 	reader   bundle.Reader
 	describe Describe
 	read     fetch.Cache[bundle.Result] // By the key of a Spec; without fetched charts.
@@ -78,6 +79,8 @@ type BundleSet struct {
 	Warnings []fleetyaml.Problem
 	// Broken says, with bundle.ReadOptions.Hold, why bundles cannot be made.
 	Broken []error
+	// Images are the tags of imageScans that lines of the files got.
+	Images []ScannedImage
 }
 
 // WithIgnoreRules makes the .helmignore of charts count where a Spec wants it. It returns the Store.

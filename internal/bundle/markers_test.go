@@ -1,0 +1,135 @@
+package bundle_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
+)
+
+const digest = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
+func markedImages() []bundle.MarkedImage {
+	return []bundle.MarkedImage{
+		{TagName: "web", Tag: image.Tag{Image: "ghcr.io/acme/web", Tag: "1.10", Digest: digest}},
+	}
+}
+
+func TestMarkedLines(t *testing.T) {
+	t.Parallel()
+	const whole = "ghcr.io/acme/web:1.10"
+	tests := map[string]struct {
+		text, want string
+		note       string
+		wrong      string
+	}{
+		"the image":            {text: "image: old:1 # {\"$imagescan\": \"web\"}\n", want: "image: " + whole + " # {\"$imagescan\": \"web\"}\n"},
+		"its name":             {text: "image: old # {\"$imagescan\": \"web:name\"}\n", want: "image: ghcr.io/acme/web # {\"$imagescan\": \"web:name\"}\n"},
+		"its tag, as text":     {text: "tag: 1.0 # {\"$imagescan\": \"web:tag\"}\n", want: "tag: \"1.10\" # {\"$imagescan\": \"web:tag\"}\n"},
+		"its digest":           {text: "image: a # {\"$imagescan\": \"web:digest\"}\n", want: "image: " + whole + "@" + digest + " # {\"$imagescan\": \"web:digest\"}\n"},
+		"in double quotes":     {text: "image: \"old:1\" # {\"$imagescan\": \"web\"}\n", want: "image: \"" + whole + "\" # {\"$imagescan\": \"web\"}\n"},
+		"in single quotes":     {text: "tag: '1' # {\"$imagescan\": \"web:tag\"}\n", want: "tag: '1.10' # {\"$imagescan\": \"web:tag\"}\n"},
+		"in a list":            {text: "images:\n- old:1 # {\"$imagescan\": \"web\"}\n- other:1\n", want: "images:\n- " + whole + " # {\"$imagescan\": \"web\"}\n- other:1\n"},
+		"in a list of maps":    {text: "containers:\n- image: old:1 # {\"$imagescan\": \"web\"}\n  name: a\n", want: "containers:\n- image: " + whole + " # {\"$imagescan\": \"web\"}\n  name: a\n"},
+		"in a later document":  {text: "a: 1\n---\nimage: old:1 # {\"$imagescan\": \"web\"}\n", want: "a: 1\n---\nimage: " + whole + " # {\"$imagescan\": \"web\"}\n"},
+		"without spaces":       {text: "image: old:1 #{\"$imagescan\":\"web\"}\n", want: "image: " + whole + " #{\"$imagescan\":\"web\"}\n"},
+		"lines of Windows":     {text: "image: old:1 # {\"$imagescan\": \"web\"}\r\nb: 1\r\n", want: "image: " + whole + " # {\"$imagescan\": \"web\"}\r\nb: 1\r\n"},
+		"after other scripts":  {text: "größe: old:1 # {\"$imagescan\": \"web\"}\n", want: "größe: " + whole + " # {\"$imagescan\": \"web\"}\n"},
+		"an empty value":       {text: "image: \"\" # {\"$imagescan\": \"web\"}\n", want: "image: \"" + whole + "\" # {\"$imagescan\": \"web\"}\n"},
+		"in a text":            {text: "text: |\n  image: old:1 # {\"$imagescan\": \"web\"}\n"},
+		"commented out":        {text: "a: 1\n# image: old:1 # {\"$imagescan\": \"web\"}\n"},
+		"another tool's":       {text: "image: old:1 # {\"$imagepolicy\": \"web\"}\nb: 1 # \"$imagescan\"\n"},
+		"unknown name":         {text: "image: old:1 # {\"$imagescan\": \"db\"}\n", note: `web/a.yaml:1:8: this line is marked with "db", and no entry of imageScans that counts has this tagName, so it stays as it is`},
+		"unknown part":         {text: "image: old:1 # {\"$imagescan\": \"web:sha\"}\n", wrong: `web/a.yaml:1:8: the marker ends with ":sha", and only :tag, :name and :digest are known`},
+		"after a map":          {text: "a: {image: old:1} # {\"$imagescan\": \"web\"}\n", want: "a: {image: old:1} # {\"$imagescan\": \"web\"}\n"},
+		"after an anchor":      {text: "image: &a old:1 # {\"$imagescan\": \"web\"}\n", wrong: "web/a.yaml:1:8: a marker must follow a value in one line, which has neither an anchor nor brackets"},
+		"no YAML":              {text: "{{ if .x }}\nimage: old:1 # {\"$imagescan\": \"web\"}\n", wrong: "a line has the marker of an image scan, and the file is not YAML"},
+		"two in one file":      {text: "a: x # {\"$imagescan\": \"web\"}\nb: y # {\"$imagescan\": \"web:name\"}\n", want: "a: " + whole + " # {\"$imagescan\": \"web\"}\nb: ghcr.io/acme/web # {\"$imagescan\": \"web:name\"}\n"},
+		"the last line":        {text: "image: old:1 # {\"$imagescan\": \"web\"}", want: "image: " + whole + " # {\"$imagescan\": \"web\"}"},
+		"a value of two lines": {text: "image: \"old\n  :1\" # {\"$imagescan\": \"web\"}\n", wrong: "web/a.yaml:1:8: a marker must follow a value in one line, which has neither an anchor nor brackets"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fsys := fstest.MapFS{"web/a.yaml": {Data: []byte(test.text)}}
+			result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, Images: markedImages()})
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) {
+					t.Fatalf("error %v, want %q", err, test.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := test.want
+			if want == "" {
+				want = test.text
+			}
+			if diff := cmp.Diff(want, string(result.Bundles[0].Files[0].Content)); diff != "" {
+				t.Errorf("file (-want +got):\n%s", diff)
+			}
+			note := ""
+			for _, warning := range result.Warnings {
+				note += warning.String()
+			}
+			if note != test.note {
+				t.Errorf("note %q, want %q", note, test.note)
+			}
+		})
+	}
+}
+
+// Marked lines count in values, in fleet.yaml and in files that several bundles have.
+func TestMarkedLinesOfAllFiles(t *testing.T) {
+	t.Parallel()
+	fsys := fstest.MapFS{
+		"fleet.yaml":       {Data: []byte("imageScans: [{image: ghcr.io/acme/web, tagName: web}]\nhelm:\n  valuesFiles: [own.yaml]\n  values:\n    tag: x # {\"$imagescan\": \"web:tag\"}\n")},
+		"own.yaml":         {Data: []byte("image: x # {\"$imagescan\": \"web:name\"}\n")},
+		"Chart.yaml":       {Data: []byte("apiVersion: v2\nname: a\nversion: 1.0.0\n")},
+		"notes.txt":        {Data: []byte("a: x # {\"$imagescan\": \"web:tag\"}\n")},
+		"templates/a.yaml": {Data: []byte("a: b\n")},
+	}
+	result, err := bundle.Read(fsys, bundle.ReadOptions{RepoName: "r", ImageScans: true, Images: markedImages()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := result.Bundles[0]
+	if diff := cmp.Diff(map[string]any{"tag": "1.10", "image": "ghcr.io/acme/web"}, read.Definition.Helm.Values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	for _, file := range read.Files {
+		if file.Name == "notes.txt" && !strings.HasPrefix(string(file.Content), "a: x ") {
+			t.Errorf("a file that is not YAML was changed: %s", file.Content)
+		}
+	}
+}
+
+func FuzzMarkedLines(f *testing.F) {
+	f.Add("image: old:1 # {\"$imagescan\": \"web\"}\n")
+	f.Add("a: &x 'y' # {\"$imagescan\": \"web:tag\"}\r\n---\n- \"ä\" # {\"$imagescan\": \"web:digest\"}")
+	f.Fuzz(func(t *testing.T, text string) {
+		read := func(text string) (string, bool) {
+			fsys := fstest.MapFS{"a.yaml": {Data: []byte(text)}}
+			result, err := bundle.Read(fsys, bundle.ReadOptions{Images: markedImages()})
+			if err != nil {
+				return "", false
+			}
+			return string(result.Bundles[0].Files[0].Content), true
+		}
+		once, ok := read(text)
+		if !ok {
+			return
+		}
+		if again, ok := read(once); !ok || again != once {
+			t.Errorf("%q became %q, and that %q", text, once, again)
+		}
+		if strings.Count(once, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q became %q", text, once)
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package chart
+
+import (
+	"context"
+	"slices"
+)
+
+// Tags returns the tags of an image, or of anything else that a registry keeps, in any order.
+// address has no tag: oci://ghcr.io/acme/web.
+//
+// Errors: *FetchError, *UnknownRegistryError.
+func (f *Fetcher) Tags(ctx context.Context, address string) ([]string, error) {
+	client, err := f.registries.client(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := f.registries.tagsOf(ctx, client)
+	return slices.Clone(tags), err
+}
+
+// Digest returns the digest of what a tag leads to: an index if there are images for several
+// platforms.
+//
+// Errors: *FetchError, *UnknownRegistryError.
+func (f *Fetcher) Digest(ctx context.Context, address, tag string) (string, error) {
+	client, err := f.registries.client(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	return f.registries.digests.Get(ctx, client.address+":"+tag, "looking up a tag", func(ctx context.Context) (string, error) {
+		described, err := client.Resolve(ctx, tag)
+		if err != nil {
+			return "", explain(client.address, err)
+		}
+		return described.Digest.String(), nil
+	})
+}

@@ -1,0 +1,82 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	digest "github.com/opencontainers/go-digest"
+)
+
+// Registry reads what registries have of images. An address is one of an image, without its tag,
+// such as oci://ghcr.io/acme/web.
+type Registry interface {
+	// Tags returns all tags, in any order.
+	Tags(ctx context.Context, address string) ([]string, error)
+	// Digest returns the digest of what a tag leads to.
+	Digest(ctx context.Context, address, tag string) (string, error)
+}
+
+// Tag is a tag of an image that was found.
+type Tag struct {
+	// Image is the name of the image with its registry, as Fleet writes it, such as
+	// index.docker.io/library/nginx for nginx.
+	Image string `json:"image"`
+	Tag   string `json:"tag"`
+	// Digest is that of the index if there are images for several platforms.
+	Digest string `json:"digest"`
+}
+
+// Reference returns the image with its tag.
+func (t Tag) Reference() string { return t.Image + ":" + t.Tag }
+
+// Pinned returns the image with its tag and its digest.
+func (t Tag) Pinned() string { return t.Reference() + "@" + t.Digest }
+
+// Found is what Find finds.
+type Found struct {
+	Tag
+
+	// Tags are those that count, the wanted one first.
+	Tags []string
+}
+
+// Find returns the tag of an image that a policy wants. The tag or digest in the name of the image,
+// if it has one, does not count.
+func Find(ctx context.Context, registry Registry, image string, policy Policy) (Found, error) {
+	if err := policy.Check(); err != nil {
+		return Found{}, err
+	}
+	canonical, err := Canonical(image)
+	if err != nil {
+		return Found{}, err
+	}
+	address := "oci://" + strings.Replace(canonical, name.DefaultRegistry+"/", "docker.io/", 1)
+	tags, err := registry.Tags(ctx, address)
+	if err != nil {
+		return Found{}, err
+	}
+	sorted, err := policy.Sort(tags)
+	if err != nil {
+		return Found{}, err
+	}
+	sum, err := registry.Digest(ctx, address, sorted[0])
+	if err != nil {
+		return Found{}, err
+	}
+	if err := digest.Digest(sum).Validate(); err != nil {
+		return Found{}, fmt.Errorf("the registry returned a digest of tag %s that is not valid: %w", sorted[0], err)
+	}
+	return Found{Tag: Tag{Image: canonical, Tag: sorted[0], Digest: sum}, Tags: sorted}, nil
+}
+
+// Canonical returns the name of an image with its registry and without its tag or digest:
+// index.docker.io/library/nginx for nginx:1.29.
+func Canonical(image string) (string, error) {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return "", fmt.Errorf("%q is not the name of an image: %w", image, err)
+	}
+	return reference.Context().Name(), nil
+}

@@ -1,0 +1,185 @@
+// Package image finds the newest tag of a container image by a policy, as Fleet's image scans do.
+package image
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Order is how tags are compared.
+type Order string
+
+// The orders of tags.
+const (
+	// SemVer compares semantic versions. Tags that are none do not count.
+	SemVer Order = "semver"
+	// Alphabetical compares text, byte by byte.
+	Alphabetical Order = "alphabetical"
+	// Numerical compares whole numbers. Tags that are none do not count.
+	Numerical Order = "numerical"
+)
+
+// Policy says which tag of an image is wanted. The zero value takes the largest semantic version
+// that is no pre-release.
+type Policy struct {
+	// By is SemVer if it is "".
+	By Order
+	// Range is a range of semantic versions, such as "~1.4"; "" is "*". It counts with SemVer only.
+	Range string
+	// Smallest takes the smallest tag instead of the largest. It does not count with SemVer.
+	Smallest bool
+	// Filter is a regular expression; "" matches each tag. Tags that it does not match do not count.
+	// If it has a group, the text of the first one is compared instead of the tag.
+	Filter string
+}
+
+// NoTagError reports that no tag of an image counts.
+type NoTagError struct {
+	// Tags is how many tags there are.
+	Tags int
+	// Policy is what none of them meets.
+	Policy Policy
+}
+
+func (e *NoTagError) Error() string {
+	if e.Tags == 0 {
+		return "the image has no tags"
+	}
+	var wants []string
+	switch cmp.Or(e.Policy.By, SemVer) {
+	case SemVer:
+		wants = append(wants, fmt.Sprintf("is a version in the range %q", e.Policy.versions()))
+	case Numerical:
+		wants = append(wants, "is a whole number")
+	case Alphabetical:
+		wants = append(wants, "is valid")
+	}
+	if e.Policy.Filter != "" {
+		wants = append(wants, fmt.Sprintf("matches %q", e.Policy.Filter))
+	}
+	return fmt.Sprintf("none of its %d tags %s", e.Tags, strings.Join(wants, " and "))
+}
+
+func (p Policy) versions() string { return cmp.Or(p.Range, "*") }
+
+// candidate is a tag that counts.
+type candidate struct {
+	tag     string
+	text    string
+	version *semver.Version
+}
+
+// Sort returns the tags that count, the wanted one first. Of equal ones the first in the alphabet
+// is the first, whatever order a registry lists them in.
+//
+// Errors: *NoTagError, and those of Check.
+func (p Policy) Sort(tags []string) ([]string, error) {
+	filter, constraint, err := p.compile()
+	if err != nil {
+		return nil, err
+	}
+	var found []candidate
+	for _, tag := range tags {
+		if one, counts := p.candidate(tag, filter, constraint); counts {
+			found = append(found, one)
+		}
+	}
+	if len(found) == 0 {
+		return nil, &NoTagError{Tags: len(tags), Policy: p}
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(p.compare(a, b), cmp.Compare(a.tag, b.tag)) })
+	sorted := make([]string, len(found))
+	for i, one := range found {
+		sorted[i] = one.tag
+	}
+	return slices.Compact(sorted), nil
+}
+
+func (p Policy) candidate(tag string, filter *regexp.Regexp, constraint *semver.Constraints) (candidate, bool) {
+	if !isTag(tag) {
+		return candidate{}, false // It cannot be pulled, and may contain anything.
+	}
+	one := candidate{tag: tag, text: tag}
+	if filter != nil {
+		match := filter.FindStringSubmatch(tag)
+		if match == nil {
+			return candidate{}, false
+		}
+		if len(match) > 1 {
+			one.text = match[1]
+		}
+	}
+	switch p.By {
+	case SemVer, "":
+		version, err := semver.NewVersion(one.text)
+		one.version = version
+		return one, err == nil && constraint.Check(version)
+	case Numerical:
+		return one, isNumber(one.text)
+	case Alphabetical:
+	}
+	return one, true
+}
+
+// compare orders what is wanted before what is not.
+func (p Policy) compare(a, b candidate) int {
+	order := 0
+	switch p.By {
+	case SemVer, "":
+		return b.version.Compare(a.version)
+	case Numerical:
+		x, y := strings.TrimLeft(a.text, "0"), strings.TrimLeft(b.text, "0")
+		order = cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+	case Alphabetical:
+		order = cmp.Compare(a.text, b.text)
+	}
+	if p.Smallest {
+		return order
+	}
+	return -order
+}
+
+// Check says what is wrong with a policy.
+func (p Policy) Check() error {
+	_, _, err := p.compile()
+	return err
+}
+
+func (p Policy) compile() (*regexp.Regexp, *semver.Constraints, error) {
+	constraint, err := semver.NewConstraint(p.versions())
+	if err != nil {
+		return nil, nil, fmt.Errorf("the range of semantic versions cannot be read: %w", err)
+	}
+	if !slices.Contains([]Order{"", SemVer, Alphabetical, Numerical}, p.By) {
+		return nil, nil, fmt.Errorf("%q is not an order of tags", p.By)
+	}
+	if p.Filter == "" {
+		return nil, constraint, nil
+	}
+	filter, err := regexp.Compile(p.Filter)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the filter is not a regular expression: %w", err)
+	}
+	if filter.NumSubexp() > 1 {
+		return nil, nil, errTwoGroups
+	}
+	return filter, constraint, nil
+}
+
+var errTwoGroups = errors.New("the filter has more than one group; write groups that are not compared as (?:…)")
+
+var (
+	tagPattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	numberPattern = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// isTag is the grammar of the OCI distribution specification.
+func isTag(text string) bool { return tagPattern.MatchString(text) }
+
+func isNumber(text string) bool { return numberPattern.MatchString(text) }

@@ -1,0 +1,212 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
+)
+
+// ScannedImage is an entry of imageScans and the tag that it found.
+type ScannedImage struct {
+	Scan ImageScan `json:"scan"`
+	image.Tag
+}
+
+// ImageScan is an entry of imageScans as far as it decides which tag is found.
+type ImageScan struct {
+	TagName string                `json:"tagName"`
+	Image   string                `json:"image"`
+	Policy  fleetyaml.ImagePolicy `json:"policy,omitzero"`
+}
+
+// maxImageScans bounds how many images the files of one repository can make this ask for.
+const maxImageScans = 100
+
+// ImageError reports an entry of imageScans for which there is no tag.
+type ImageError struct {
+	TagName, Image string
+	Err            error
+}
+
+func (e *ImageError) Error() string {
+	return fmt.Sprintf("imageScans, tagName %s, image %s: %v", e.TagName, e.Image, e.Err)
+}
+
+func (e *ImageError) Unwrap() error { return e.Err }
+
+// imageRegistries are where images are looked for.
+type imageRegistries struct {
+	registry image.Registry
+	public   image.Registry // Without credentials.
+}
+
+// WithImages makes the Store look for the tags of imageScans; public looks without credentials. It
+// returns the Store.
+func (s *Store) WithImages(registry, public image.Registry) *Store {
+	s.images = imageRegistries{registry: registry, public: public}
+	return s
+}
+
+// of returns where an image is looked for: with credentials, unless the Spec limits them to other
+// addresses.
+func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {
+	if spec.HelmRepoURLRegex == "" {
+		return r.registry, nil
+	}
+	allowed, err := regexp.Compile("^(?:" + spec.HelmRepoURLRegex + ")")
+	if err != nil {
+		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
+	}
+	if allowed.MatchString("oci://" + name) {
+		return r.registry, nil
+	}
+	return r.public, nil
+}
+
+// imageScans returns what the bundles of a source ask for, in the order of the bundles.
+func imageScans(bundles []bundle.Bundle) ([]ImageScan, error) {
+	var scans []ImageScan
+	from := map[string]string{}
+	for _, b := range bundles {
+		for _, entry := range b.Definition.ImageScans {
+			if entry.Image == "" || entry.Suspend {
+				continue
+			}
+			if first, twice := from[entry.TagName]; twice {
+				return nil, &ImageError{TagName: entry.TagName, Image: entry.Image, Err: fmt.Errorf("the tagName must be unique in a repository, and bundles %s and %s use it", first, b.Name)}
+			}
+			from[entry.TagName] = b.Name
+			if scans = append(scans, ImageScan{TagName: entry.TagName, Image: entry.Image, Policy: entry.Policy}); len(scans) > maxImageScans {
+				return nil, &ImageError{TagName: entry.TagName, Image: entry.Image, Err: fmt.Errorf("the repository has more than %d imageScans", maxImageScans)}
+			}
+		}
+	}
+	return scans, nil
+}
+
+// scanImages returns the tags for what a Spec asks for. Those that are known are not looked for, and
+// pinned says that all were.
+func (s *Store) scanImages(ctx context.Context, spec Spec, known []ScannedImage) (images []ScannedImage, pinned bool, err error) {
+	if spec.Read == nil || !spec.Read.ImageScans {
+		return nil, true, nil
+	}
+	result, err := s.make(ctx, spec)
+	if err != nil {
+		return nil, false, err
+	}
+	scans, err := imageScans(result.Bundles)
+	if err != nil {
+		return nil, false, err
+	}
+	images, missing := make([]ScannedImage, len(scans)), []int{}
+	for i, scan := range scans {
+		j := slices.IndexFunc(known, func(k ScannedImage) bool { return k.Scan.equal(scan) })
+		if j < 0 {
+			images[i].Scan = scan
+			missing = append(missing, i)
+			continue
+		}
+		images[i] = known[j]
+	}
+	failed := s.find(ctx, spec, images, missing)
+	return images, len(missing) == 0, errors.Join(failed...)
+}
+
+func (s ImageScan) equal(other ImageScan) bool {
+	return s.TagName == other.TagName && s.Image == other.Image && s.Policy.Choice() == other.Policy.Choice()
+}
+
+// DecodeImages reads what EncodeImages has written; nothing is no images.
+func DecodeImages(raw []byte) ([]ScannedImage, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var images []ScannedImage
+	if err := json.Unmarshal(raw, &images); err != nil {
+		return nil, fmt.Errorf("reading the images of imageScans: %w", err)
+	}
+	return images, nil
+}
+
+// EncodeImages writes images as JSON.
+func EncodeImages(images []ScannedImage) ([]byte, error) {
+	if images == nil {
+		images = []ScannedImage{}
+	}
+	return json.Marshal(images)
+}
+
+// RefreshImages looks for the tags again. An image whose tag cannot be looked for stays as it was;
+// then there is an error, too.
+func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedImage) ([]ScannedImage, error) {
+	found := slices.Clone(images)
+	all := make([]int, len(found))
+	for i := range all {
+		all[i] = i
+	}
+	return found, errors.Join(s.find(ctx, spec, found, all)...)
+}
+
+// find looks for the tags of some images, and puts them where they belong.
+func (s *Store) find(ctx context.Context, spec Spec, images []ScannedImage, which []int) (failed []error) {
+	errs := make([]error, len(images))
+	var group errgroup.Group
+	group.SetLimit(chartsAtOnce)
+	for _, i := range which {
+		group.Go(func() error {
+			errs[i] = status.Recovering("looking for the newest tag of "+images[i].Scan.Image, func() error {
+				tag, err := s.images.find(ctx, spec, images[i].Scan)
+				if err == nil {
+					images[i].Tag = tag
+				}
+				return err
+			})()
+			return nil
+		})
+	}
+	_ = group.Wait() // It returns no error.
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, &ImageError{TagName: images[i].Scan.TagName, Image: images[i].Scan.Image, Err: err})
+		}
+	}
+	return failed
+}
+
+func (r imageRegistries) find(ctx context.Context, spec Spec, scan ImageScan) (image.Tag, error) {
+	if r.registry == nil {
+		return image.Tag{}, errNoImages
+	}
+	registry, err := r.of(spec, scan.Image)
+	if err != nil {
+		return image.Tag{}, err
+	}
+	found, err := image.Find(ctx, registry, scan.Image, scan.Policy.Choice())
+	return found.Tag, err
+}
+
+var errNoImages = errors.New("images cannot be looked for here")
+
+// withImages is the same Spec with the tags for marked lines.
+func (s Spec) withImages(images []ScannedImage) Spec {
+	if len(images) == 0 {
+		return s
+	}
+	read := *s.Read
+	read.Images = make([]bundle.MarkedImage, len(images))
+	for i, found := range images {
+		read.Images[i] = bundle.MarkedImage{TagName: found.Scan.TagName, Tag: found.Tag}
+	}
+	s.Read = &read
+	return s
+}

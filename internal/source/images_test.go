@@ -1,0 +1,220 @@
+package source_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// newImageStore is another process, which reads images of a registry over plain HTTP.
+func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
+	t.Helper()
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
+		server.RegistryURL("acme"): {PlainHTTP: true, Username: "ci", Password: "s3cret-word"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fetcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	describe := func(*bundle.Bundle) (name, version string, err error) { return "none", "0", nil }
+	return source.New(nil, fetcher, fetcher).WithImages(fetcher, fetcher).WithDescribe(describe)
+}
+
+// scanned is a folder whose two bundles have lines that are marked with the scan of one of them.
+func scanned(t *testing.T, name string) source.Request {
+	t.Helper()
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"web/fleet.yaml":  fmt.Sprintf("imageScans:\n- image: %s\n  tagName: web\n  policy: {semver: {range: 1.x}}\n", name),
+		"web/config.yaml": "image: old # {\"$imagescan\": \"web\"}\n",
+		"job/config.yaml": "image: old # {\"$imagescan\": \"web:digest\"}\n",
+		"other/data.yaml": "image: old\n",
+	})
+	return source.Request{Spec: source.Spec{Directory: dir, Read: &bundle.ReadOptions{RepoName: "r", Paths: []string{"*"}, ImageScans: true}}}
+}
+
+func imageOf(server *charttest.Server, repository string) string {
+	return strings.TrimPrefix(server.RegistryURL(repository), "oci://")
+}
+
+func contents(t *testing.T, store *source.Store, elements map[string]source.Element) map[string]string {
+	t.Helper()
+	lines := map[string]string{}
+	for name, element := range elements {
+		found, err := store.Bundle(t.Context(), element.Descriptor, element.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found.Files {
+			text, _, _ := strings.Cut(string(file.Content), " #")
+			lines[name] = strings.TrimSpace(text)
+		}
+	}
+	return lines
+}
+
+func TestImageScans(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word", Bearer: true})
+	for _, tag := range []string{"1.0.0", "1.9.0", "1.10.0", "2.0.0", "latest"} {
+		server.PushImage("acme/web", tag)
+	}
+	name := imageOf(server, "acme/web")
+	request, store := scanned(t, name), newImageStore(t, server)
+
+	// A first plan finds the tags. They may move until the apply, so nothing is pinned.
+	planned, err := store.Plan(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, element := range planned.Elements {
+		if element.Descriptor != "" {
+			t.Errorf("the descriptor of %s is known in a first plan", name)
+		}
+	}
+	request.Images = planned.Images
+	settled, err := store.Settle(t.Context(), request, planned.Elements, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := server.Reference("acme/web", "1.10.0")
+	want := map[string]string{"r-web": "image: " + name + ":1.10.0", "r-job": "image: " + name + ":1.10.0@" + digest, "r-other": "image: old"}
+	// Another process makes the same bundles of the descriptors, without a registry.
+	if diff := cmp.Diff(want, contents(t, source.New(nil, nil, nil), settled.Elements)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+
+	// What the state has is planned, whatever the registry has by now. A refresh finds that.
+	server.PushImage("acme/web", "1.11.0")
+	request.Prior, request.Known = settled.Elements, settled.Elements
+	store = newImageStore(t, server)
+	requests := server.Requests("/v2/")
+	if planned, err = store.Plan(t.Context(), request, ""); err != nil || planned.Changed {
+		t.Errorf("a plan without a refresh: changed %t, %v", planned.Changed, err)
+	}
+	if got := server.Requests("/v2/"); got != requests {
+		t.Errorf("%d requests in a plan without a refresh", got-requests)
+	}
+	if request.Images, err = store.RefreshImages(t.Context(), request.Spec, planned.Images); err != nil {
+		t.Fatal(err)
+	}
+	if planned, err = store.Plan(t.Context(), request, ""); err != nil {
+		t.Fatal(err)
+	}
+	want["r-web"], want["r-job"] = "image: "+name+":1.11.0", "image: "+name+":1.11.0@"+server.Reference("acme/web", "1.11.0")
+	if diff := cmp.Diff(want, contents(t, store, planned.Elements)); diff != "" {
+		t.Errorf("lines after a refresh (-want +got):\n%s", diff)
+	}
+	if planned.Elements["r-other"] != settled.Elements["r-other"] {
+		t.Error("a bundle without marked lines has changed")
+	}
+
+	// What cannot be looked for stays as it was.
+	server.DeleteManifest("acme/web", "1.11.0")
+	store = newImageStore(t, server)
+	server.Break("/v2/acme/web/tags/list", charttest.Corrupt)
+	kept, err := store.RefreshImages(t.Context(), request.Spec, request.Images)
+	if _, isImage := errors.AsType[*source.ImageError](err); !isImage {
+		t.Errorf("error %v, want an *ImageError", err)
+	}
+	if diff := cmp.Diff(request.Images, kept); diff != "" {
+		t.Errorf("images (-before +after):\n%s", diff)
+	}
+}
+
+func TestImageScansThatFail(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
+	server.PushImage("acme/web", "1.0.0")
+	server.PushImage("acme/old", "0.1.0")
+	name := imageOf(server, "acme/web")
+	scan := func(image, tag string) string {
+		return fmt.Sprintf("imageScans: [{image: %s, tagName: %s, policy: {semver: {range: 1.x}}}]\n", image, tag)
+	}
+	var many strings.Builder
+	many.WriteString("imageScans:\n")
+	for i := range 101 {
+		fmt.Fprintf(&many, "- {image: %s, tagName: web%d}\n", name, i)
+	}
+	tests := map[string]struct {
+		a, b  string
+		wrong string
+	}{
+		"no tag in the range":  {a: scan(imageOf(server, "acme/old"), "web"), wrong: `none of its 1 tags is a version in the range "1.x"`},
+		"no such image":        {a: scan(imageOf(server, "acme/none"), "web"), wrong: "not found"},
+		"one name, two images": {a: scan(name, "web"), b: scan(name, "web"), wrong: "the tagName must be unique in a repository, and bundles r-a and r-b use it"},
+		"too many":             {a: many.String(), wrong: "the repository has more than 100 imageScans"},
+		"other credentials":    {a: scan(imageOf(server, "other/web"), "web"), wrong: "HTTPS"},
+	}
+	for testName, test := range tests {
+		t.Run(testName, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"a/fleet.yaml": test.a, "a/data.yaml": "a: b\n", "b/fleet.yaml": test.b, "b/data.yaml": "a: b\n"})
+			request := source.Request{Spec: source.Spec{Directory: dir, Read: &bundle.ReadOptions{RepoName: "r", Paths: []string{"*"}, ImageScans: true}}}
+			store := newImageStore(t, server)
+			_, err := store.Plan(t.Context(), request, "")
+			if _, isImage := errors.AsType[*source.ImageError](err); !isImage || !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("error %v, want %q", err, test.wrong)
+			}
+			// With on_error = "hold", bundles stay as they are.
+			before := source.Element{Digest: "d", Descriptor: "x"}
+			request.Spec.Read.Hold, request.HoldBroken = true, map[string]source.Element{"r-a": before}
+			planned, err := store.Plan(t.Context(), request, "")
+			if err != nil || len(planned.Broken) == 0 {
+				t.Errorf("held: broken %v, error %v", planned.Broken, err)
+			}
+			if diff := cmp.Diff(request.HoldBroken, planned.Elements); diff != "" {
+				t.Errorf("held (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStoredImages(t *testing.T) {
+	t.Parallel()
+	if images, err := source.DecodeImages(nil); err != nil || images != nil {
+		t.Errorf("nothing is %v, %v", images, err)
+	}
+	raw, err := source.EncodeImages(nil)
+	if err != nil || string(raw) != "[]" {
+		t.Errorf("no images are %s, %v", raw, err)
+	}
+	if _, err := source.DecodeImages([]byte("{")); err == nil {
+		t.Error("damaged images are read")
+	}
+}
+
+func TestSuspendedImageScan(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"web/fleet.yaml":  "imageScans: [{image: " + imageOf(server, "acme/web") + ", tagName: web, suspend: true}]\n",
+		"web/config.yaml": "image: old # {\"$imagescan\": \"web\"}\n",
+	})
+	request := source.Request{Spec: source.Spec{Directory: dir, Read: &bundle.ReadOptions{RepoName: "r", Paths: []string{"*"}, ImageScans: true}}}
+	store := newImageStore(t, server)
+	planned, err := store.Plan(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"r-web": "image: old"}, contents(t, store, planned.Elements)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if requests := server.Requests("/v2/"); requests != 0 {
+		t.Errorf("%d requests", requests)
+	}
+}
