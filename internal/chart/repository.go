@@ -24,7 +24,7 @@ type repository struct {
 
 // fromRepository returns the newest version of a chart that is asked for.
 func (f *Fetcher) fromRepository(ctx context.Context, address, name, version string) ([]bundle.File, string, error) {
-	found, err := f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
+	found, err := f.repositoryOnce(ctx, address)
 	if err != nil {
 		return nil, "", err
 	}
@@ -42,6 +42,11 @@ func (f *Fetcher) fromRepository(ctx context.Context, address, name, version str
 	}
 	files, err := f.fromArchive(ctx, archive)
 	return files, entry.Version, err
+}
+
+// repositoryOnce reads an index once for all who ask.
+func (f *Fetcher) repositoryOnce(ctx context.Context, address string) (repository, error) {
+	return f.repositories.Get(ctx, address, fetching, func(ctx context.Context) (repository, error) { return f.repository(ctx, address) })
 }
 
 // repository reads an index.
@@ -105,7 +110,7 @@ func withoutPath(err error) error {
 func (r repository) find(name, version string) (*repo.ChartVersion, error) {
 	entries := r.index.Entries[name]
 	if len(entries) == 0 {
-		return nil, &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
+		return nil, r.noChart(name)
 	}
 	if err := checkConstraint(r.url, version); err != nil {
 		return nil, err
@@ -119,6 +124,10 @@ func (r repository) find(name, version string) (*repo.ChartVersion, error) {
 		versions[i] = entry.Version
 	}
 	return nil, noVersion(r.url, fmt.Sprintf("chart %q", name), version, versions)
+}
+
+func (r repository) noChart(name string) error {
+	return &FetchError{URL: shown(r.url), Reason: NotFound, Err: fmt.Errorf("the repository has no chart %q", name)}
 }
 
 // checkConstraint says whether a version, or a range of them, is one.

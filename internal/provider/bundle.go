@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -83,6 +84,26 @@ type chartModel struct {
 	Repo    types.String `tfsdk:"repo"`
 	Name    types.String `tfsdk:"name"`
 	Version types.String `tfsdk:"version"`
+	Follow  types.String `tfsdk:"follow"`
+}
+
+// The values of follow of a chart; null is followPinned.
+const (
+	followPinned     = "pinned"
+	followConstraint = "constraint"
+)
+
+// followedChart returns the chart whose constraint is followed, nil for none.
+func (m *bundleModel) followedChart(ctx context.Context, diags *diag.Diagnostics) *bundle.Chart {
+	var chart chartModel
+	if m.Chart.IsNull() || m.Chart.IsUnknown() {
+		return nil
+	}
+	diags.Append(framework.As(ctx, m.Chart, &chart)...)
+	if chart.Follow.ValueString() != followConstraint {
+		return nil
+	}
+	return &bundle.Chart{Repo: chart.Repo.ValueString(), Name: chart.Name.ValueString(), Version: chart.Version.ValueString()}
 }
 
 type bundleGitModel struct {
@@ -109,7 +130,7 @@ func (m *bundleModel) git(ctx context.Context, diags *diag.Diagnostics) source.G
 }
 
 func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) followed {
-	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags)}
+	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), chart: m.followedChart(ctx, diags)}
 }
 
 func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
@@ -134,7 +155,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 	}}
 	switch {
 	case !m.Chart.IsNull():
-		r.at = "chart"
+		r.at, r.follows = "chart", m.followedChart(ctx, diags)
 		r.Spec.Files = map[string]string{} // The chart is all there is.
 		r.Spec.Definition.Options.Helm = m.withChart(ctx, options.Helm, diags)
 	case !m.Git.IsNull():

@@ -43,6 +43,8 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 				"name": framework.OptionalString("Name of the chart in the repository, or the URL of an archive, or of a git repository with `git::` before it."),
 				"version": framework.OptionalString("Version, or a constraint such as `~4.11`. The newest version that it allows is resolved once, pinned and shown in `contents`. " +
 					"Changing `version` or `force_sync_generation` resolves it again."),
+				"follow": framework.OptionalString("`pinned` (default): the version stays. `constraint`: each refresh looks for a newer version that `version` allows, and the next plan shows it as a change. "+
+					"It never moves to an older one. If versions cannot be listed, the version stays, and a warning says so.", stringvalidator.OneOf(followPinned, followConstraint)),
 			},
 			Validators: oneSource(),
 		},

@@ -82,6 +82,7 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 		if !creates {
 			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
 			wanted.Images = storedImages(ctx, req.Private, &resp.Diagnostics)
+			wanted.Followed = r.providerData.followedVersion(ctx, *wanted, req.Private, &resp.Diagnostics)
 		}
 		planned = r.providerData.plan(ctx, *wanted, stored, &resp.Diagnostics)
 		if planned != nil {
@@ -126,6 +127,7 @@ func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadReque
 	of := P(&state).follows(ctx, &resp.Diagnostics)
 	r.providerData.refresh(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
 	r.providerData.refreshImages(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
+	r.providerData.refreshChart(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
 }
 
 // Update makes known what the plan left open.
@@ -137,7 +139,11 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 		return
 	}
 	stored := storedCommit(ctx, P(&plan).follows(ctx, &resp.Diagnostics).git, req.Private, &resp.Diagnostics)
-	r.settle(ctx, &plan, P(&plan).request(ctx, &prior, false, &resp.Diagnostics), stored, resp.Private, &resp.Diagnostics)
+	wanted := P(&plan).request(ctx, &prior, false, &resp.Diagnostics)
+	if wanted != nil {
+		wanted.Followed = r.providerData.followedVersion(ctx, *wanted, req.Private, &resp.Diagnostics)
+	}
+	r.settle(ctx, &plan, wanted, stored, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {
 		resp.State.Raw = req.Plan.Raw
 		P(&plan).write(ctx, &resp.State, &resp.Diagnostics)

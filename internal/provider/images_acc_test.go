@@ -150,7 +150,7 @@ func TestAccImageScans(t *testing.T) {
 	o.expect(t, "2.0.0")
 	w.expectEmptyPlan(t)
 
-	server.Break("/v2/acme/web/tags/list", charttest.Corrupt)
+	server.Break("/v2/acme/web/tags/list", charttest.Truncate)
 	server.PushImage("acme/web", "3.0.0")
 	if output := unwrapped(w.expectEmptyPlan(t)); !strings.Contains(output, "Cannot check for new image tags of fleet") {
 		t.Errorf("no warning:\n%s", output)

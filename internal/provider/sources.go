@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -22,6 +23,8 @@ type request struct {
 	name string
 	// at is the attribute that says where the bundles are kept.
 	at string
+	// follows is the chart whose newer versions are deployed, nil for none.
+	follows *bundle.Chart
 }
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found none. It
@@ -112,6 +115,8 @@ type followed struct {
 	git  source.GitSource
 	// helmRepoURLRegex limits where credentials are sent.
 	helmRepoURLRegex string
+	// chart is the one whose newer versions are deployed, nil for none.
+	chart *bundle.Chart
 }
 
 // refresh finds out where a branch is now.
@@ -164,4 +169,58 @@ func (f *providerData) refreshImages(ctx context.Context, of followed, before pr
 		addMessages(diags, report.NoNewTags(of.name, err))
 	}
 	storeImages(ctx, after, known, found, diags)
+}
+
+// chartKey is where the version stands in private state that a followed chart allows.
+const chartKey = "chart"
+
+// storedChart reads the version that was found last, the zero value if it was of another chart.
+func storedChart(ctx context.Context, chart bundle.Chart, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
+	raw, found := private.GetKey(ctx, chartKey)
+	diags.Append(found...)
+	stored, err := source.DecodeFollowed(raw)
+	addMessages(diags, report.UnreadablePrivateState(err))
+	if stored.Chart != chart {
+		return source.FollowedChart{}
+	}
+	return stored
+}
+
+// followedVersion returns the version that a plan moves to. It is looked for if no refresh has done
+// so yet: the configuration has only just begun to follow the chart.
+func (f *providerData) followedVersion(ctx context.Context, r request, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
+	if r.follows == nil {
+		return source.FollowedChart{}
+	}
+	if stored := storedChart(ctx, *r.follows, private, diags); stored.Version != "" {
+		return stored
+	}
+	found, err := f.source.FollowChart(ctx, *r.follows)
+	if err != nil && !needsUnknown(err) {
+		addMessages(diags, report.NoNewCharts(r.name, err))
+	}
+	return found
+}
+
+// refreshChart looks for a newer version of a followed chart.
+func (f *providerData) refreshChart(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	if of.chart == nil {
+		return
+	}
+	found, err := f.source.FollowChart(ctx, *of.chart)
+	if err != nil {
+		if !needsUnknown(err) {
+			addMessages(diags, report.NoNewCharts(of.name, err))
+		}
+		return
+	}
+	if found == storedChart(ctx, *of.chart, before, diags) {
+		return
+	}
+	raw, err := found.Encode()
+	if err != nil {
+		addMessages(diags, report.Failed("Cannot store the version of the chart of "+of.name, err))
+		return
+	}
+	diags.Append(after.SetKey(ctx, chartKey, raw)...)
 }

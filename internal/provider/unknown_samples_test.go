@@ -251,7 +251,7 @@ func (s *samples) bundles(t *testing.T) []sample {
 	encrypted.shared, encrypted.ofProvider, encrypted.unknown = nil, true, []allowed{{when: `sops.*`, unknown: ofBundle}}
 	return []sample{
 		of("bundle of files", options), tailored, encrypted,
-		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0"}}),
+		of("bundle of a chart", map[string]any{"chart": map[string]any{"repo": s.charts.RepositoryURL(), "name": "web", "version": "^1.0.0", "follow": "constraint"}}),
 		of("bundle of a directory", map[string]any{"directory": filepath.Join(s.dir, "checkout/one"), "helm_ignore": true}),
 		of("bundle of a git folder", map[string]any{"git": map[string]any{"repo": s.git.URL("fleet"), "revision": "main", "path": "two", "submodules": true}}),
 		access, local,

@@ -97,6 +97,16 @@ func NoNewTags(name string, err error) []Message {
 	return warning("Cannot check for new image tags of "+name, Sentence(err)+" The known tags are still used.")
 }
 
+// NoNewCharts warns that newer versions of a chart cannot be looked for.
+func NoNewCharts(name string, err error) []Message {
+	return warning("Cannot check for new chart versions of "+name, Sentence(err)+" The known version is still used.")
+}
+
+// NoVersions reports that the versions of a chart cannot be listed.
+func NoVersions(err error) []Message {
+	return failureAt([]any{"repo"}, "Cannot list the versions of the chart", Sentence(err)+"\n\nReading a registry changes nothing on any cluster.")
+}
+
 // NoTag reports that no tag of an image was found.
 func NoTag(image string, err error) []Message {
 	return failureAt([]any{"image"}, "Cannot find the newest tag of "+image, Sentence(err)+"\n\nReading a registry changes nothing on any cluster.")

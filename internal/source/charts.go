@@ -20,6 +20,8 @@ type Charts interface {
 	Fetch(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
 	// FetchAlone is Fetch without the charts that the chart depends on.
 	FetchAlone(ctx context.Context, chart bundle.Chart, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)
+	// Version returns the newest version that a chart allows.
+	Version(ctx context.Context, chart bundle.Chart) (string, error)
 	// Dependencies returns what the chart in a folder of files depends on and the
 	// files lack, as files beside them.
 	Dependencies(ctx context.Context, files []bundle.File, folder string, pin bundle.Pin) ([]bundle.File, bundle.Pin, error)

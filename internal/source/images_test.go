@@ -124,7 +124,7 @@ func TestImageScans(t *testing.T) {
 	// What cannot be looked for stays as it was.
 	server.DeleteManifest("acme/web", "1.11.0")
 	store = newImageStore(t, server)
-	server.Break("/v2/acme/web/tags/list", charttest.Corrupt)
+	server.Break("/v2/acme/web/tags/list", charttest.Truncate)
 	kept, err := store.RefreshImages(t.Context(), request.Spec, request.Images)
 	if _, isImage := errors.AsType[*source.ImageError](err); !isImage {
 		t.Errorf("error %v, want an *ImageError", err)

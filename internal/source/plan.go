@@ -42,6 +42,9 @@ type Request struct {
 	HoldBroken map[string]Element
 	// Images are the tags that were found for imageScans when they were last looked for.
 	Images []ScannedImage
+	// Followed is the newest version of a chart that is deployed when it is newer than what was
+	// found before; the zero value for none.
+	Followed FollowedChart
 	// Refresh says that charts are looked for again, whatever was found before.
 	Refresh bool
 }
@@ -73,6 +76,7 @@ func (r Request) pins(elements map[string]Element) (Pins, error) {
 		if err != nil {
 			return nil, &ElementError{Bundle: name, Problem: UnreadableDescriptor, Err: err}
 		}
+		r.Followed.move(found)
 		pins[name] = found
 	}
 	return pins, nil

@@ -1,0 +1,83 @@
+package source_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
+)
+
+// A plan moves to the version that is followed if that is newer than what was deployed, and only for
+// the chart that it was looked for.
+func TestFollowedChart(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		server.AddChart(charttest.Chart{Name: "web", Version: version, Files: map[string]string{"templates/a.yaml": "a: " + version + "\n"}})
+	}
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fetcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store := source.New(nil, fetcher, fetcher).WithDescribe(func(b *bundle.Bundle) (name, version string, err error) {
+		for _, file := range b.Files {
+			if content, ok := strings.CutPrefix(string(file.Content), "a: "); ok {
+				version = strings.TrimSpace(content)
+			}
+		}
+		return "web", version, nil
+	})
+	of := bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.1.x"}
+	request := source.Request{Spec: source.Spec{Files: map[string]string{}, Definition: &source.Definition{
+		Name: "web", Options: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Repo: of.Repo, Chart: of.Name, Version: of.Version}}},
+	}}}
+	settled, err := store.Settle(t.Context(), request, nil, true, "")
+	if version := settled.Elements["web"].Version; err != nil || version != "1.1.0" {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	request.Known = settled.Elements
+	tests := map[string]struct {
+		followed source.FollowedChart
+		want     string
+	}{
+		"none":             {want: "1.1.0"},
+		"newer":            {followed: source.FollowedChart{Chart: of, Version: "1.2.0"}, want: "1.2.0"},
+		"the same":         {followed: source.FollowedChart{Chart: of, Version: "1.1.0"}, want: "1.1.0"},
+		"older":            {followed: source.FollowedChart{Chart: of, Version: "1.0.0"}, want: "1.1.0"},
+		"of another chart": {followed: source.FollowedChart{Chart: bundle.Chart{Repo: of.Repo, Name: "db"}, Version: "1.2.0"}, want: "1.1.0"},
+		"no version":       {followed: source.FollowedChart{Chart: of, Version: "main"}, want: "1.1.0"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw, err := test.followed.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := source.DecodeFollowed(raw)
+			if diff := cmp.Diff(test.followed, stored); diff != "" || err != nil {
+				t.Errorf("stored (-want +got), %v:\n%s", err, diff)
+			}
+			moved := request
+			moved.Followed = stored
+			planned, err := store.Plan(t.Context(), moved, "")
+			if web := planned.Elements["web"]; err != nil || web.Version != test.want || web.Descriptor == "" {
+				t.Errorf("%v, %v; want version %q", web, err, test.want)
+			}
+		})
+	}
+	if _, err := source.DecodeFollowed([]byte("{")); err == nil {
+		t.Error("a damaged version is read")
+	}
+}
