@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,8 +11,44 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
+
+func newClustersFromKubeconfigFunction() function.Function {
+	return framework.NewFunction("clusters_from_kubeconfig", function.Definition{
+		Summary: "Entries of clusters for the contexts of a kubeconfig",
+		MarkdownDescription: "Returns an entry of the provider's `clusters` for each context of a kubeconfig, by the name of the context. " +
+			"Each has in `kubeconfig` the context with its cluster and its user only, so a change of one context leaves the other entries as they are. " +
+			"No file is read, and no cluster is connected to. Names of contexts may be no names of clusters: rename them with `for`.",
+		Parameters: []function.Parameter{
+			function.StringParameter{Name: "kubeconfig", MarkdownDescription: "Content of the file, such as `file(pathexpand(\"~/.kube/config\"))`."},
+		},
+		Return: function.MapReturn{ElementType: clusterFromKubeconfigType()},
+	}, runClustersFromKubeconfig)
+}
+
+func clusterFromKubeconfigType() types.ObjectType {
+	return types.ObjectType{AttrTypes: framework.StringTypes("kubeconfig")}
+}
+
+func runClustersFromKubeconfig(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text string
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	split, err := kube.SplitKubeconfig(text)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, report.Sentence(err))
+		return
+	}
+	of := clusterFromKubeconfigType()
+	entries := make(map[string]attr.Value, len(split))
+	for name, kubeconfig := range split {
+		entries[name] = types.ObjectValueMust(of.AttrTypes, map[string]attr.Value{"kubeconfig": types.StringValue(kubeconfig)})
+	}
+	resp.Error = resp.Result.Set(ctx, types.MapValueMust(of, entries))
+}
 
 func newReleaseNameFunction() function.Function {
 	return framework.NewFunction("release_name", function.Definition{

@@ -149,3 +149,19 @@ func field(t *testing.T, in attr.Value, name string) attr.Value {
 	}
 	return nil
 }
+
+func TestClustersFromKubeconfigFunction(t *testing.T) {
+	t.Parallel()
+	unknown := types.MapUnknown(clusterFromKubeconfigType())
+	got, err := run(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("clusters:\n- {name: c, cluster: {server: x}}\ncontexts:\n- {name: dev, context: {cluster: c}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, ok := got.(types.Map)
+	if !ok || len(entries.Elements()) != 1 || !strings.Contains(entries.Elements()["dev"].String(), "server: x") {
+		t.Errorf("the clusters are %s", got)
+	}
+	if _, err := run(t, newClustersFromKubeconfigFunction(), unknown, types.StringValue("{}")); err == nil || err.Text != "The kubeconfig has no contexts." {
+		t.Errorf("error %v", err)
+	}
+}

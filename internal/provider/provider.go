@@ -228,5 +228,5 @@ func (p *fleetProvider) DataSources(context.Context) []func() datasource.DataSou
 }
 
 func (p *fleetProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{newMatchFunction, newMergeValuesFunction, newParseFleetYAMLFunction, newReleaseNameFunction}
+	return []func() function.Function{newClustersFromKubeconfigFunction, newMatchFunction, newMergeValuesFunction, newParseFleetYAMLFunction, newReleaseNameFunction}
 }
