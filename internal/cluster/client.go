@@ -162,6 +162,12 @@ func (c *Client) Capabilities(ctx context.Context) (target.Capabilities, error) 
 	return found, c.classified(err)
 }
 
+// UID returns the identity of the cluster: that of its namespace kube-system.
+func (c *Client) UID(ctx context.Context) (string, error) {
+	uid, err := c.kube.UID(ctx)
+	return uid, c.classified(err)
+}
+
 // Maker implements deploy.RecordReader.
 func (c *Client) Maker(ctx context.Context, observed release.Observed) (release.Maker, error) {
 	name, isFleets, err := c.helm.Origin(ctx, observed)
