@@ -83,7 +83,9 @@ type reading struct {
 	limits       limits
 	keys         *sops.Decrypter
 	ignoreRules  IgnoreRules
-	// images are the tags for marked lines, and imageNotes what is worth knowing about these.
+	// imageScans says that markers count, images are the tags for marked lines, and imageNotes is
+	// what is worth knowing about these.
+	imageScans bool
 	images     []MarkedImage
 	imageNotes []fleetyaml.Problem
 	// decrypted counts the files that were, and decryptedSize their bytes.
@@ -124,11 +126,9 @@ func (r *reading) file(at, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, notes, err := setImages(at, content, r.images)
-	if err != nil {
+	if content, err = r.setImages(at, content); err != nil {
 		return nil, err
 	}
-	r.imageNotes = append(r.imageNotes, notes...)
 	r.contents[at] = content
 	return content, nil
 }

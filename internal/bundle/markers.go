@@ -8,12 +8,14 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // MarkedImage is a tag that lines get which are marked with its name.
@@ -42,56 +44,132 @@ func (m MarkedImage) text(part string) (text string, ok bool) {
 // marker is in the comment of a line that gets a tag: # {"$imagescan": "web:tag"}.
 const marker = `"$imagescan"`
 
+// maxImageNotes is how many notes are made about the marked lines of one source.
+const maxImageNotes = 100
+
+// byteOrderMark may begin a file. YAML does not count it as a column.
+const byteOrderMark = "\uFEFF"
+
+// setImages returns a file of a source in which marked lines have the tags of the images. at is the
+// path of the file. Files with other names than YAML has stay as they are, and so do lines whose name
+// is unknown or whose marker does not follow a value.
+//
+// Errors: *fleetyaml.Error, *EncryptedFileError, and one without a type for a file that cannot be
+// parsed.
+func (r *reading) setImages(at string, content []byte) ([]byte, error) {
+	if !r.imageScans || !isYAMLFile(at) || !bytes.Contains(content, []byte(marker)) {
+		return content, nil
+	}
+	if sops.Encrypted(content) {
+		return nil, &EncryptedFileError{File: at, Err: errMarkerEncrypted}
+	}
+	text, hasMark := strings.CutPrefix(string(content), byteOrderMark)
+	file, err := parseMarked(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	r.noteMarkers(at, file)
+	changed, err := file.set(at, r.images)
+	if err != nil {
+		return nil, err
+	}
+	if hasMark {
+		changed = byteOrderMark + changed
+	}
+	return []byte(changed), nil
+}
+
+var errMarkerEncrypted = errors.New("a line has the marker of an image scan, and sops does not allow changes of the file; put the line into a file that is not encrypted")
+
+// noteMarkers notes markers that have no effect.
+func (r *reading) noteMarkers(at string, file markedFile) {
+	noted := map[string]bool{}
+	note := func(name string, line int, format string, args ...any) {
+		if noted[name] || len(r.imageNotes) >= maxImageNotes {
+			return
+		}
+		noted[name] = true
+		r.imageNotes = append(r.imageNotes, fleetyaml.Problem{File: at, Line: line, Column: 1, Kind: fleetyaml.Note, Message: fmt.Sprintf(format, args...)})
+	}
+	follows := map[int]bool{}
+	for _, marked := range file.values {
+		follows[marked.line] = true
+		if !slices.ContainsFunc(r.images, func(m MarkedImage) bool { return m.TagName == marked.name }) {
+			note(marked.name, marked.line, "this line is marked with %q, and no entry of imageScans that counts has this tagName, so it stays as it is", marked.name)
+		}
+	}
+	for i, line := range file.lines {
+		if strings.Contains(line, marker) && !follows[i+1] && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			note(marker, i+1, "the marker of an image scan in this line has no effect: it does not follow a value in the same line")
+		}
+	}
+}
+
+func isYAMLFile(name string) bool {
+	extension := path.Ext(name)
+	return extension == ".yaml" || extension == ".yml"
+}
+
+// markedFile is a text with lines that are marked.
+type markedFile struct {
+	lines     []string // With their breaks.
+	documents []*yaml.Node
+	values    []markedValue
+}
+
 // markedValue is a value that ends its line, but for a marker.
 type markedValue struct {
+	node         *yaml.Node
 	line, column int // From 1; the column counts characters.
-	value        string
 	// name is that of the entry of imageScans, part what of the image is wanted.
 	name, part string
 }
 
-// setImages returns a file of a source in which marked lines have the tags of images. at is the path
-// of the file. Files with other names than YAML has, and lines whose name is unknown, stay as they
-// are.
-//
-// Errors: *fleetyaml.Error, and one without a type for a file that cannot be parsed.
-func setImages(at string, content []byte, images []MarkedImage) ([]byte, []fleetyaml.Problem, error) {
-	if len(images) == 0 || !isYAMLFile(at) || !bytes.Contains(content, []byte(marker)) {
-		return content, nil, nil
+// parseMarked reads all documents of a text.
+func parseMarked(text string) (markedFile, error) {
+	if len(text) > fleetyaml.MaxSize {
+		return markedFile{}, fmt.Errorf("a line has the marker of an image scan, and the file is larger than the limit of %d MiB for YAML", fleetyaml.MaxSize>>20)
 	}
-	values, err := markedValues(content)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", at, err)
+	file := markedFile{lines: linesOf(text)}
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		document := &yaml.Node{}
+		err := decoder.Decode(document)
+		if errors.Is(err, io.EOF) {
+			return file, nil
+		}
+		if err != nil {
+			return markedFile{}, fmt.Errorf("a line has the marker of an image scan, and the file is not YAML: %w", err)
+		}
+		file.documents = append(file.documents, document)
+		file.values = appendMarked(file.values, document)
 	}
-	known := make(map[string]MarkedImage, len(images))
-	for _, found := range images {
-		known[found.TagName] = found
+}
+
+// appendMarked goes through a document. An alias leads to what is visited anyway, and keys are no
+// values.
+func appendMarked(values []markedValue, node *yaml.Node) []markedValue {
+	if node.Kind == yaml.ScalarNode {
+		if mark, ok := markerOf(node.LineComment); ok {
+			name, part, _ := strings.Cut(mark, ":")
+			values = append(values, markedValue{node: node, line: node.Line, column: node.Column, name: name, part: part})
+		}
 	}
-	lines := linesOf(string(content))
-	var notes []fleetyaml.Problem
-	for _, marked := range values {
-		found, ok := known[marked.name]
-		if !ok {
-			notes = append(notes, fleetyaml.Problem{
-				File: at, Line: marked.line, Column: marked.column, Kind: fleetyaml.Note,
-				Message: fmt.Sprintf("this line is marked with %q, and no entry of imageScans that counts has this tagName, so it stays as it is", marked.name),
-			})
-			continue
+	for i, child := range node.Content {
+		if isKey := node.Kind == yaml.MappingNode && i%2 == 0; !isKey {
+			values = appendMarked(values, child)
 		}
-		text, ok := found.text(marked.part)
-		if !ok {
-			return nil, nil, marked.problem(at, "the marker ends with %q, and only :tag, :name and :digest are known", ":"+marked.part)
-		}
-		if marked.line > len(lines) {
-			return nil, nil, marked.problem(at, "the line breaks of this file are mixed in a way that hides where the marker is")
-		}
-		line, ok := marked.in(lines[marked.line-1], text)
-		if !ok {
-			return nil, nil, marked.problem(at, "a marker must follow a value in one line, which has neither an anchor nor brackets")
-		}
-		lines[marked.line-1] = line
 	}
-	return []byte(strings.Join(lines, "")), notes, nil
+	return values
+}
+
+func markerOf(comment string) (name string, ok bool) {
+	var marks map[string]any
+	if err := json.Unmarshal([]byte(strings.TrimLeft(comment, "# \t")), &marks); err != nil {
+		return "", false
+	}
+	name, ok = marks["$imagescan"].(string)
+	return name, ok
 }
 
 // lineBreak are the line breaks that YAML counts.
@@ -108,61 +186,62 @@ func linesOf(text string) []string {
 	return append(lines, text[begin:])
 }
 
+// set returns the text with the tags of images. It must say the same as before but for the values
+// that are set.
+func (f markedFile) set(at string, images []MarkedImage) (string, error) {
+	lines := slices.Clone(f.lines)
+	var first *markedValue
+	for i, marked := range f.values {
+		of := slices.IndexFunc(images, func(m MarkedImage) bool { return m.TagName == marked.name })
+		if of < 0 {
+			continue
+		}
+		text, ok := images[of].text(marked.part)
+		if !ok {
+			return "", marked.problem(at, "the marker ends with %q, and only :tag, :name and :digest are known", ":"+marked.part)
+		}
+		if marked.line > len(lines) {
+			return "", marked.misplaced(at)
+		}
+		if lines[marked.line-1], ok = marked.in(lines[marked.line-1], text); !ok {
+			return "", marked.misplaced(at)
+		}
+		marked.node.Value = text
+		if first == nil {
+			first = &f.values[i]
+		}
+	}
+	changed := strings.Join(lines, "")
+	if first == nil {
+		return changed, nil
+	}
+	after, err := parseMarked(changed)
+	if err != nil || !slices.EqualFunc(f.documents, after.documents, sameNode) {
+		return "", first.misplaced(at)
+	}
+	return changed, nil
+}
+
+// sameNode compares what two nodes say.
+func sameNode(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && a.Anchor == b.Anchor && slices.EqualFunc(a.Content, b.Content, sameNode)
+}
+
 func (m markedValue) problem(at, format string, args ...any) error {
 	return &fleetyaml.Error{Problems: []fleetyaml.Problem{{File: at, Line: m.line, Column: m.column, Kind: fleetyaml.Invalid, Message: fmt.Sprintf(format, args...)}}}
 }
 
-func isYAMLFile(name string) bool {
-	extension := path.Ext(name)
-	return extension == ".yaml" || extension == ".yml"
+func (m markedValue) misplaced(at string) error {
+	return m.problem(at, "a marker must follow a value in one line, which has neither an anchor nor brackets")
 }
 
-// markedValues returns the marked values of all documents.
-func markedValues(content []byte) ([]markedValue, error) {
-	if len(content) > fleetyaml.MaxSize {
-		return nil, fmt.Errorf("a line has the marker of an image scan, and the file is larger than the limit of %d MiB for YAML", fleetyaml.MaxSize>>20)
-	}
-	var values []markedValue
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		var document yaml.Node
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return values, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("a line has the marker of an image scan, and the file is not YAML: %w", err)
-		}
-		values = appendMarked(values, &document)
-	}
-}
+var (
+	endOfValue = regexp.MustCompile(`\s+#\s*\{\s*"\$imagescan"`)
+	// plainText is text that needs no quotes in YAML.
+	plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]*/[A-Za-z0-9._:@/-]*$`)
+)
 
-// appendMarked goes through a document. An alias leads to what is visited anyway.
-func appendMarked(values []markedValue, node *yaml.Node) []markedValue {
-	if node.Kind == yaml.ScalarNode {
-		if mark, ok := markerOf(node.LineComment); ok {
-			name, part, _ := strings.Cut(mark, ":")
-			values = append(values, markedValue{line: node.Line, column: node.Column, value: node.Value, name: name, part: part})
-		}
-	}
-	for _, child := range node.Content {
-		values = appendMarked(values, child)
-	}
-	return values
-}
-
-func markerOf(comment string) (name string, ok bool) {
-	var marks map[string]any
-	if err := json.Unmarshal([]byte(strings.TrimLeft(comment, "# \t")), &marks); err != nil {
-		return "", false
-	}
-	name, ok = marks["$imagescan"].(string)
-	return name, ok
-}
-
-var endOfValue = regexp.MustCompile(`\s+#\s*\{\s*"\$imagescan"`)
-
-// in writes text in place of the value in its line. ok is false if something else stands there.
+// in writes text in place of the value in its line. ok is false if it does not stand there.
 func (m markedValue) in(line, text string) (changed string, ok bool) {
 	characters := []rune(line)
 	if m.column < 1 || m.column > len(characters) {
@@ -170,25 +249,15 @@ func (m markedValue) in(line, text string) (changed string, ok bool) {
 	}
 	before, rest := string(characters[:m.column-1]), string(characters[m.column-1:])
 	end := endOfValue.FindStringIndex(rest)
-	if end == nil || !isScalar(rest[:end[0]], m.value) {
+	if end == nil {
 		return "", false
 	}
 	quote := ""
 	switch begin := rest[0]; {
 	case begin == '"' || begin == '\'':
 		quote = string(begin)
-	case m.part == "tag":
+	case m.part == "tag" || !plainText.MatchString(text):
 		quote = `"` // A tag such as 1.10 is a number without.
 	}
 	return before + quote + text + quote + rest[end[0]:], true
-}
-
-// isScalar reports whether source is a scalar without anchor and tag that has this value.
-func isScalar(source, value string) bool {
-	var document yaml.Node
-	if yaml.Unmarshal([]byte(source), &document) != nil || len(document.Content) != 1 {
-		return false
-	}
-	node := document.Content[0]
-	return node.Kind == yaml.ScalarNode && node.Anchor == "" && node.Style&yaml.TaggedStyle == 0 && node.Value == value
 }

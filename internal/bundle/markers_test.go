@@ -1,6 +1,8 @@
 package bundle_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,6 +19,12 @@ func markedImages() []bundle.MarkedImage {
 	return []bundle.MarkedImage{
 		{TagName: "web", Tag: image.Tag{Image: "ghcr.io/acme/web", Tag: "1.10", Digest: digest}},
 	}
+}
+
+const misplaced = "a marker must follow a value in one line, which has neither an anchor nor brackets"
+
+func noEffect(line int) string {
+	return fmt.Sprintf("web/a.yaml:%d:1: the marker of an image scan in this line has no effect: it does not follow a value in the same line", line)
 }
 
 func TestMarkedLines(t *testing.T) {
@@ -40,12 +48,22 @@ func TestMarkedLines(t *testing.T) {
 		"lines of Windows":     {text: "image: old:1 # {\"$imagescan\": \"web\"}\r\nb: 1\r\n", want: "image: " + whole + " # {\"$imagescan\": \"web\"}\r\nb: 1\r\n"},
 		"after other scripts":  {text: "größe: old:1 # {\"$imagescan\": \"web\"}\n", want: "größe: " + whole + " # {\"$imagescan\": \"web\"}\n"},
 		"an empty value":       {text: "image: \"\" # {\"$imagescan\": \"web\"}\n", want: "image: \"" + whole + "\" # {\"$imagescan\": \"web\"}\n"},
-		"in a text":            {text: "text: |\n  image: old:1 # {\"$imagescan\": \"web\"}\n"},
+		"in a text":            {text: "text: |\n  image: old:1 # {\"$imagescan\": \"web\"}\n", note: noEffect(2)},
+		"an alias":             {text: "a: &x old\nb: *x # {\"$imagescan\": \"web\"}\n", note: noEffect(2)},
+		"after a flow list":    {text: "a: [x, old:1] # {\"$imagescan\": \"web\"}\n", note: noEffect(1)},
+		"after a key":          {text: "a: # {\"$imagescan\": \"web\"}\n  b: c\n", note: noEffect(1)},
+		"after nothing":        {text: "- # {\"$imagescan\": \"web\"}\n  b\n", note: noEffect(1)},
+		"before other text":    {text: "a: b # {\"$imagescan\": \"web\"} keep\n", note: noEffect(1)},
+		"a byte order mark":    {text: "\uFEFFimage: old:1 # {\"$imagescan\": \"web\"}\nb: 1\n", want: "\uFEFFimage: " + whole + " # {\"$imagescan\": \"web\"}\nb: 1\n"},
+		"before a comma":       {text: "args: [\n  \"old:1\", # {\"$imagescan\": \"web\"}\n  \"b\"\n]\n", wrong: "web/a.yaml:2:3: " + misplaced},
+		"before a bracket":     {text: "args: [\n  'a',\n  'old:1'] # {\"$imagescan\": \"web\"}\n", note: noEffect(3)},
+		"a block scalar":       {text: "b: \n>- # {\"$imagescan\": \"web\"}\n", wrong: misplaced},
+		"many of one name":     {text: strings.Repeat("- a # {\"$imagescan\": \"q\"}\n", 1000), note: `web/a.yaml:1:1: this line is marked with "q", and no entry of imageScans that counts has this tagName, so it stays as it is`},
 		"commented out":        {text: "a: 1\n# image: old:1 # {\"$imagescan\": \"web\"}\n"},
-		"another tool's":       {text: "image: old:1 # {\"$imagepolicy\": \"web\"}\nb: 1 # \"$imagescan\"\n"},
-		"unknown name":         {text: "image: old:1 # {\"$imagescan\": \"db\"}\n", note: `web/a.yaml:1:8: this line is marked with "db", and no entry of imageScans that counts has this tagName, so it stays as it is`},
+		"another tool's":       {text: "image: old:1 # {\"$imagepolicy\": \"web\"}\nb: 1 # \"$imagescan\"\n", note: noEffect(2)},
+		"unknown name":         {text: "image: old:1 # {\"$imagescan\": \"db\"}\n", note: `web/a.yaml:1:1: this line is marked with "db", and no entry of imageScans that counts has this tagName, so it stays as it is`},
 		"unknown part":         {text: "image: old:1 # {\"$imagescan\": \"web:sha\"}\n", wrong: `web/a.yaml:1:8: the marker ends with ":sha", and only :tag, :name and :digest are known`},
-		"after a map":          {text: "a: {image: old:1} # {\"$imagescan\": \"web\"}\n", want: "a: {image: old:1} # {\"$imagescan\": \"web\"}\n"},
+		"after a map":          {text: "a: {image: old:1} # {\"$imagescan\": \"web\"}\n", note: noEffect(1)},
 		"after an anchor":      {text: "image: &a old:1 # {\"$imagescan\": \"web\"}\n", wrong: "web/a.yaml:1:8: a marker must follow a value in one line, which has neither an anchor nor brackets"},
 		"no YAML":              {text: "{{ if .x }}\nimage: old:1 # {\"$imagescan\": \"web\"}\n", wrong: "a line has the marker of an image scan, and the file is not YAML"},
 		"two in one file":      {text: "a: x # {\"$imagescan\": \"web\"}\nb: y # {\"$imagescan\": \"web:name\"}\n", want: "a: " + whole + " # {\"$imagescan\": \"web\"}\nb: ghcr.io/acme/web # {\"$imagescan\": \"web:name\"}\n"},
@@ -56,7 +74,7 @@ func TestMarkedLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fsys := fstest.MapFS{"web/a.yaml": {Data: []byte(test.text)}}
-			result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, Images: markedImages()})
+			result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Fatalf("error %v, want %q", err, test.wrong)
@@ -115,7 +133,7 @@ func FuzzMarkedLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		read := func(text string) (string, bool) {
 			fsys := fstest.MapFS{"a.yaml": {Data: []byte(text)}}
-			result, err := bundle.Read(fsys, bundle.ReadOptions{Images: markedImages()})
+			result, err := bundle.Read(fsys, bundle.ReadOptions{ImageScans: true, Images: markedImages()})
 			if err != nil {
 				return "", false
 			}
@@ -132,4 +150,23 @@ func FuzzMarkedLines(f *testing.F) {
 			t.Errorf("%q became %q", text, once)
 		}
 	})
+}
+
+// What a repository says in many files does not fill a plan with warnings, and encrypted files are
+// not changed.
+func TestMarkersAreBounded(t *testing.T) {
+	t.Parallel()
+	fsys := fstest.MapFS{"web/cm.yaml": {Data: []byte("a: b\n")}}
+	for i := range 300 {
+		fsys[fmt.Sprintf("web/%d.yaml", i)] = &fstest.MapFile{Data: []byte("- a # {\"$imagescan\": \"q\"}\n")}
+	}
+	result, err := bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true})
+	if err != nil || len(result.Warnings) != 100 {
+		t.Errorf("%d warnings, %v", len(result.Warnings), err)
+	}
+	fsys["web/secret.yaml"] = &fstest.MapFile{Data: []byte("a: b # {\"$imagescan\": \"web\"}\nsops:\n  mac: x\n  version: 3.9.0\n  lastmodified: \"2026-01-01T00:00:00Z\"\n")}
+	_, err = bundle.Read(fsys, bundle.ReadOptions{Paths: []string{"web"}, ImageScans: true, Images: markedImages()})
+	if encrypted, ok := errors.AsType[*bundle.EncryptedFileError](err); !ok || !strings.Contains(encrypted.Error(), "marker of an image scan") {
+		t.Errorf("error %v", err)
+	}
 }

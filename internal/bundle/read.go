@@ -101,7 +101,7 @@ func (r Reader) Read(fsys fs.FS, o ReadOptions) (Result, error) {
 	}
 	var failed []error
 	shared := r.reading(fsys)
-	shared.images = o.Images
+	shared.imageScans, shared.images = o.ImageScans, o.Images
 	for _, base := range bases {
 		b, warnings, err := shared.readFolder(base, o)
 		result.Warnings = append(result.Warnings, warnings...)

@@ -25,9 +25,10 @@ import (
 const (
 	// maxManifest bounds in bytes the manifest of a chart in a registry.
 	maxManifest = 4 << 20
-	// tagsPerPage and maxTagPages bound how many tags of a chart are looked at.
+	// tagsPerPage, maxTagPages and maxTags bound how many tags of a chart or image are looked at.
 	tagsPerPage = 1000
 	maxTagPages = 100
+	maxTags     = 100_000
 )
 
 // registryClient speaks to the place of one chart in a registry.
@@ -175,7 +176,9 @@ func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]stri
 	return r.tags.Get(ctx, client.address, fetching, func(ctx context.Context) ([]string, error) {
 		var tags []string
 		err := client.Tags(ctx, "", func(page []string) error {
-			tags = append(tags, page...)
+			if tags = append(tags, page...); len(tags) > maxTags {
+				return &FetchError{URL: client.address, Reason: TooLarge, Err: fmt.Errorf("it has more than %d tags", maxTags)}
+			}
 			return nil
 		})
 		if err != nil {

@@ -64,6 +64,9 @@ func (v validator) imageScan(node *yaml.Node, scan ImageScan) {
 	if scan.TagName == "" {
 		v.report.fail(node, Invalid, "an entry of imageScans needs a tagName, which marks the lines that get the tag")
 	}
+	if strings.Contains(scan.TagName, ":") {
+		v.report.fail(lookup(node, "tagName"), Invalid, "tagName %q contains a colon, which begins the part of a marker: choose another name", scan.TagName)
+	}
 	if _, err := image.Canonical(scan.Image); err != nil {
 		v.report.fail(lookup(node, "image"), Invalid, "image: %v", err)
 	}

@@ -27,6 +27,7 @@ func TestImageScans(t *testing.T) {
 		"a secret":             {entry: "{image: a, tagName: a, secretRef: {name: s}}", want: image.Policy{By: image.SemVer}, notes: []string{"f:1:48: secretRef has no effect: credentials are those of the provider's registries"}},
 		"no image":             {entry: "{tagName: a}", want: image.Policy{By: image.SemVer}, notes: []string{"f:1:14: an entry of imageScans without image has no effect, as in Fleet"}},
 		"no name":              {entry: "{image: a}", wrong: []string{"f:1:14: an entry of imageScans needs a tagName, which marks the lines that get the tag"}},
+		"a colon in the name":  {entry: "{image: a, tagName: 'a:tag'}", wrong: []string{`f:1:34: tagName "a:tag" contains a colon, which begins the part of a marker: choose another name`}},
 		"a range that is none": {entry: "{image: a, tagName: a, policy: {semver: {range: new}}}", wrong: []string{`f:1:62: policy.semver.range: the range of semantic versions cannot be read: improper constraint: "new"`}},
 		"an order that is none": {
 			entry: "{image: a, tagName: a, policy: {alphabetical: {order: up}}}", wrong: []string{`f:1:68: policy.alphabetical.order "up" is neither asc nor desc`},

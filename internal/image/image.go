@@ -2,8 +2,10 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	digest "github.com/opencontainers/go-digest"
@@ -52,10 +54,12 @@ func Find(ctx context.Context, registry Registry, image string, policy Policy) (
 	if err != nil {
 		return Found{}, err
 	}
-	address := "oci://" + strings.Replace(canonical, name.DefaultRegistry+"/", "docker.io/", 1)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTooSlow)
+	defer cancel()
+	address := addressOf(canonical)
 	tags, err := registry.Tags(ctx, address)
 	if err != nil {
-		return Found{}, err
+		return Found{}, errors.Join(context.Cause(ctx), err)
 	}
 	sorted, err := policy.Sort(tags)
 	if err != nil {
@@ -69,6 +73,24 @@ func Find(ctx context.Context, registry Registry, image string, policy Policy) (
 		return Found{}, fmt.Errorf("the registry returned a digest of tag %s that is not valid: %w", sorted[0], err)
 	}
 	return Found{Tag: Tag{Image: canonical, Tag: sorted[0], Digest: sum}, Tags: sorted}, nil
+}
+
+// patience is how long one image may take, with all pages of its tags.
+const patience = 2 * time.Minute
+
+var errTooSlow = fmt.Errorf("the registry took longer than %s", patience)
+
+// Address returns where a registry has an image: oci://docker.io/library/nginx for nginx:1.29.
+func Address(image string) (string, error) {
+	canonical, err := Canonical(image)
+	return addressOf(canonical), err
+}
+
+func addressOf(canonical string) string {
+	if path, ok := strings.CutPrefix(canonical, name.DefaultRegistry+"/"); ok {
+		return "oci://docker.io/" + path
+	}
+	return "oci://" + canonical
 }
 
 // Canonical returns the name of an image with its registry and without its tag or digest:

@@ -79,11 +79,13 @@ func TestCanonical(t *testing.T) {
 		"docker.io/acme/web":                "index.docker.io/acme/web",
 		"ghcr.io/acme/web:1@sha256:" + zero: "ghcr.io/acme/web",
 		"127.0.0.1:5000/web":                "127.0.0.1:5000/web",
-		"":                                  "",
-		"Acme/Web":                          "",
-		"ghcr.io/acme/web?x=1":              "",
-		"https://ghcr.io/acme/web":          "",
-		"user:password@ghcr.io/web":         "",
+		"harbor.example.com/index.docker.io/library/nginx": "harbor.example.com/index.docker.io/library/nginx",
+		"xindex.docker.io/web":                             "xindex.docker.io/web",
+		"":                                                 "",
+		"Acme/Web":                                         "",
+		"ghcr.io/acme/web?x=1":                             "",
+		"https://ghcr.io/acme/web":                         "",
+		"user:password@ghcr.io/web":                        "",
 	}
 	for in, want := range tests {
 		t.Run(in, func(t *testing.T) {
@@ -97,3 +99,17 @@ func TestCanonical(t *testing.T) {
 }
 
 const zero = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"nginx":                "oci://docker.io/library/nginx",
+		"ghcr.io/acme/web:1":   "oci://ghcr.io/acme/web",
+		"xindex.docker.io/web": "oci://xindex.docker.io/web",
+		"harbor.example.com/index.docker.io/nginx": "oci://harbor.example.com/index.docker.io/nginx",
+	} {
+		if got, err := image.Address(in); got != want || err != nil {
+			t.Errorf("%s is at %q, %v; want %q", in, got, err, want)
+		}
+	}
+}

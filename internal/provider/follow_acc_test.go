@@ -54,8 +54,10 @@ resource "fleet_bundle" "db" {
 	add("2.0.0")
 	w.expectEmptyPlan(t)
 
-	// It is looked for as soon as the configuration says so.
+	// The first refresh after the apply that says so looks for it.
 	configure("constraint", "~1")
+	w.apply(t)
+	expect("1.0.0")
 	if diff := cmp.Diff(both, w.plannedChanges(t)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}

@@ -153,7 +153,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 			"With `enabled = false` it applies to bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", correctDriftAttributes()),
 		"helm_repo_url_regex": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression. " +
+			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression, and for images of `imageScans` whose address does, such as `oci://docker.io/library/nginx`. " +
 				"Default: for all addresses that have an entry in `registries`.",
 			Validators: []validator.String{framework.RegularExpression()},
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -164,9 +165,9 @@ func (f *providerData) refreshImages(ctx context.Context, of followed, before pr
 	if len(known) == 0 {
 		return
 	}
-	found, err := f.source.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
-	if err != nil && !needsUnknown(err) {
-		addMessages(diags, report.NoNewTags(of.name, err))
+	found, failed := f.source.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
+	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
+		addMessages(diags, report.NoNewTags(of.name, errors.Join(failed...)))
 	}
 	storeImages(ctx, after, known, found, diags)
 }
@@ -186,20 +187,12 @@ func storedChart(ctx context.Context, chart bundle.Chart, private privateReader,
 	return stored
 }
 
-// followedVersion returns the version that a plan moves to. It is looked for if no refresh has done
-// so yet: the configuration has only just begun to follow the chart.
-func (f *providerData) followedVersion(ctx context.Context, r request, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
+// followedVersion returns the version that a plan moves to: what a refresh has found.
+func (r request) followedVersion(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
 	if r.follows == nil {
 		return source.FollowedChart{}
 	}
-	if stored := storedChart(ctx, *r.follows, private, diags); stored.Version != "" {
-		return stored
-	}
-	found, err := f.source.FollowChart(ctx, *r.follows)
-	if err != nil && !needsUnknown(err) {
-		addMessages(diags, report.NoNewCharts(r.name, err))
-	}
-	return found
+	return storedChart(ctx, *r.follows, private, diags)
 }
 
 // refreshChart looks for a newer version of a followed chart.

@@ -67,7 +67,11 @@ func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
 	}
-	if allowed.MatchString("oci://" + name) {
+	address, err := image.Address(name)
+	if err != nil {
+		return nil, err
+	}
+	if allowed.MatchString(address) {
 		return r.registry, nil
 	}
 	return r.public, nil
@@ -118,8 +122,19 @@ func (s *Store) scanImages(ctx context.Context, spec Spec, known []ScannedImage)
 		}
 		images[i] = known[j]
 	}
+	if len(result.Broken) > 0 {
+		images = slices.Concat(images, missingFrom(scans, known))
+	}
 	failed := s.find(ctx, spec, images, missing)
 	return images, len(missing) == 0, errors.Join(failed...)
+}
+
+// missingFrom returns what was known under other tag names. A folder that is broken may have asked for
+// it, and the lines of others keep their tags.
+func missingFrom(scans []ImageScan, known []ScannedImage) []ScannedImage {
+	return slices.DeleteFunc(slices.Clone(known), func(k ScannedImage) bool {
+		return slices.ContainsFunc(scans, func(s ImageScan) bool { return s.TagName == k.Scan.TagName })
+	})
 }
 
 func (s ImageScan) equal(other ImageScan) bool {
@@ -146,15 +161,15 @@ func EncodeImages(images []ScannedImage) ([]byte, error) {
 	return json.Marshal(images)
 }
 
-// RefreshImages looks for the tags again. An image whose tag cannot be looked for stays as it was;
-// then there is an error, too.
-func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedImage) ([]ScannedImage, error) {
-	found := slices.Clone(images)
+// RefreshImages looks for the tags again. An image whose tag cannot be looked for stays as it was, and
+// failed says why.
+func (s *Store) RefreshImages(ctx context.Context, spec Spec, images []ScannedImage) (found []ScannedImage, failed []error) {
+	found = slices.Clone(images)
 	all := make([]int, len(found))
 	for i := range all {
 		all[i] = i
 	}
-	return found, errors.Join(s.find(ctx, spec, found, all)...)
+	return found, s.find(ctx, spec, found, all)
 }
 
 // find looks for the tags of some images, and puts them where they belong.

@@ -107,8 +107,9 @@ func TestImageScans(t *testing.T) {
 	if got := server.Requests("/v2/"); got != requests {
 		t.Errorf("%d requests in a plan without a refresh", got-requests)
 	}
-	if request.Images, err = store.RefreshImages(t.Context(), request.Spec, planned.Images); err != nil {
-		t.Fatal(err)
+	var failed []error
+	if request.Images, failed = store.RefreshImages(t.Context(), request.Spec, planned.Images); len(failed) > 0 {
+		t.Fatal(failed)
 	}
 	if planned, err = store.Plan(t.Context(), request, ""); err != nil {
 		t.Fatal(err)
@@ -125,9 +126,9 @@ func TestImageScans(t *testing.T) {
 	server.DeleteManifest("acme/web", "1.11.0")
 	store = newImageStore(t, server)
 	server.Break("/v2/acme/web/tags/list", charttest.Truncate)
-	kept, err := store.RefreshImages(t.Context(), request.Spec, request.Images)
-	if _, isImage := errors.AsType[*source.ImageError](err); !isImage {
-		t.Errorf("error %v, want an *ImageError", err)
+	kept, failed := store.RefreshImages(t.Context(), request.Spec, request.Images)
+	if _, isImage := errors.AsType[*source.ImageError](errors.Join(failed...)); !isImage {
+		t.Errorf("errors %v, want an *ImageError", failed)
 	}
 	if diff := cmp.Diff(request.Images, kept); diff != "" {
 		t.Errorf("images (-before +after):\n%s", diff)
@@ -216,5 +217,30 @@ func TestSuspendedImageScan(t *testing.T) {
 	}
 	if requests := server.Requests("/v2/"); requests != 0 {
 		t.Errorf("%d requests", requests)
+	}
+}
+
+// A folder that is broken does not take the tags of its scans from the lines of others.
+func TestImageScansOfABrokenFolder(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
+	server.PushImage("acme/web", "1.0.0")
+	request, store := scanned(t, imageOf(server, "acme/web")), newImageStore(t, server)
+	settled, err := store.Settle(t.Context(), request, nil, true, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, request.Spec.Directory, map[string]string{"web/fleet.yaml": "helm: {releaseName: [1]}\n"})
+	request.Images, request.Spec.Read.Hold = settled.Images, true
+	request.Prior, request.Known, request.HoldBroken = settled.Elements, settled.Elements, settled.Elements
+	planned, err := newImageStore(t, server).Plan(t.Context(), request, "")
+	if err != nil || len(planned.Broken) != 1 {
+		t.Fatalf("broken %v, error %v", planned.Broken, err)
+	}
+	if diff := cmp.Diff(settled.Elements, planned.Elements); diff != "" {
+		t.Errorf("bundles (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(settled.Images, planned.Images); diff != "" {
+		t.Errorf("images (-before +after):\n%s", diff)
 	}
 }
