@@ -173,7 +173,7 @@ func (r *registries) versions(ctx context.Context, client *registryClient) ([]st
 
 // tagsOf lists all tags of an address, once for all who ask.
 func (r *registries) tagsOf(ctx context.Context, client *registryClient) ([]string, error) {
-	return r.tags.Get(ctx, client.address, fetching, func(ctx context.Context) ([]string, error) {
+	return r.tags.Get(ctx, client.address, "listing tags", func(ctx context.Context) ([]string, error) {
 		var tags []string
 		err := client.Tags(ctx, "", func(page []string) error {
 			if tags = append(tags, page...); len(tags) > maxTags {

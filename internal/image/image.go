@@ -2,7 +2,6 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func Find(ctx context.Context, registry Registry, image string, policy Policy) (
 	address := addressOf(canonical)
 	tags, err := registry.Tags(ctx, address)
 	if err != nil {
-		return Found{}, errors.Join(context.Cause(ctx), err)
+		return Found{}, err
 	}
 	sorted, err := policy.Sort(tags)
 	if err != nil {

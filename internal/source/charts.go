@@ -113,20 +113,29 @@ func find(pins []Pinned, match func(Pinned) bool) (Pinned, bool) {
 }
 
 // chartsFor returns the fetcher of charts: with credentials, unless the Spec limits
-// them to other addresses. As in Fleet the expression is matched from the beginning
-// on (internal/bundlereader/resources.go).
+// them to other addresses.
 func (c chartSources) chartsFor(spec Spec, chart bundle.Chart) (Charts, error) {
-	if spec.HelmRepoURLRegex == "" {
-		return c.charts, nil
-	}
-	allowed, err := regexp.Compile("^(?:" + spec.HelmRepoURLRegex + ")")
+	allowed, err := spec.allowsCredentials(cmp.Or(chart.Repo, chart.Name))
 	if err != nil {
-		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
+		return nil, err
 	}
-	if allowed.MatchString(cmp.Or(chart.Repo, chart.Name)) {
+	if allowed {
 		return c.charts, nil
 	}
 	return c.public, nil
+}
+
+// allowsCredentials reports whether credentials are used for an address. As in Fleet the expression is
+// matched from the beginning on (internal/bundlereader/resources.go).
+func (s Spec) allowsCredentials(address string) (bool, error) {
+	if s.HelmRepoURLRegex == "" {
+		return true, nil
+	}
+	allowed, err := regexp.Compile("^(?:" + s.HelmRepoURLRegex + ")")
+	if err != nil {
+		return false, fmt.Errorf("helm_repo_url_regex: %w", err)
+	}
+	return allowed.MatchString(address), nil
 }
 
 // chartsForDependencies fetches without credentials where the Spec limits them: what

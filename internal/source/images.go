@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -60,18 +59,15 @@ func (s *Store) WithImages(registry, public image.Registry) *Store {
 // of returns where an image is looked for: with credentials, unless the Spec limits them to other
 // addresses.
 func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {
-	if spec.HelmRepoURLRegex == "" {
-		return r.registry, nil
-	}
-	allowed, err := regexp.Compile("^(?:" + spec.HelmRepoURLRegex + ")")
-	if err != nil {
-		return nil, fmt.Errorf("helm_repo_url_regex: %w", err)
-	}
 	address, err := image.Address(name)
 	if err != nil {
 		return nil, err
 	}
-	if allowed.MatchString(address) {
+	allowed, err := spec.allowsCredentials(address)
+	if err != nil {
+		return nil, err
+	}
+	if allowed {
 		return r.registry, nil
 	}
 	return r.public, nil

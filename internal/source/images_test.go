@@ -244,3 +244,35 @@ func TestImageScansOfABrokenFolder(t *testing.T) {
 		t.Errorf("images (-before +after):\n%s", diff)
 	}
 }
+
+// HelmRepoURLRegex limits credentials for images, too.
+func TestImageCredentialsWhereTheExpressionMatches(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{Username: "ci", Password: "s3cret-word"})
+	server.PushImage("acme/web", "1.0.0")
+	fetcher := func(username, password string) *chart.Fetcher {
+		made, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{
+			server.RegistryURL("acme"): {PlainHTTP: true, Username: username, Password: password},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := made.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return made
+	}
+	known := []source.ScannedImage{{Scan: source.ImageScan{TagName: "web", Image: imageOf(server, "acme/web")}}}
+	for expression, refused := range map[string]bool{"": false, "oci://127": false, "https://": true, "127": true} {
+		t.Run(expression, func(t *testing.T) {
+			t.Parallel()
+			store := source.New(nil, nil, nil).WithImages(fetcher("ci", "s3cret-word"), fetcher("", ""))
+			found, failed := store.RefreshImages(t.Context(), source.Spec{HelmRepoURLRegex: expression}, known)
+			if err := errors.Join(failed...); refused != (err != nil && strings.Contains(err.Error(), string(chart.Unauthorized))) || !refused && found[0].Tag.Tag != "1.0.0" {
+				t.Errorf("found %+v, error %v, want refused %t", found, err, refused)
+			}
+		})
+	}
+}

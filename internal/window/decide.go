@@ -190,11 +190,11 @@ func (d *Decisions) notAllowedAt(matches []byte, at time.Time) (by *Window, unti
 
 // ClosedError reports a deployment that must not change now.
 type ClosedError struct {
-	// Window is the window that holds it now.
+	// Window is the name of the window that forbids the change.
 	Window string
 	Effect Effect
-	// Until is when no window holds it any more, in the zone of the window. It is zero if no such
-	// time is known.
+	// Until is the next time at which no window forbids the change, in the time zone of the window. It
+	// is zero if no such time is known.
 	Until time.Time
 }
 
