@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,5 +82,18 @@ func TestVersions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A registry that ignores the size of a page does not fill the memory.
+func TestTooManyTags(t *testing.T) {
+	t.Parallel()
+	server := charttest.New(t, charttest.Options{})
+	list := `{"name": "acme/many", "tags": ["0"` + strings.Repeat(`,"1"`, 100_000) + `]}`
+	server.Redirect("/v2/acme/many/tags/list", server.AddFile("/many.json", []byte(list)))
+	fetcher := newFetcherWith(t, chart.FetchConfig{Registries: map[string]chart.Registry{server.RegistryURL("acme"): {PlainHTTP: true}}})
+	_, err := fetcher.Tags(t.Context(), server.RegistryURL("acme/many"))
+	if failed, ok := errors.AsType[*chart.FetchError](err); !ok || failed.Reason != chart.TooLarge || !strings.Contains(err.Error(), "100000 tags") {
+		t.Errorf("error %v, want one of %q", err, chart.TooLarge)
 	}
 }
