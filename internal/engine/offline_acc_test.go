@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
@@ -30,7 +29,7 @@ func TestAccOffline(t *testing.T) {
 	d := newDelivery(strict, "offline", "instance-offline")
 	noFailures(t, d.apply(t, deploymentsFor(t, wanted("1"), clusters)).Failures)
 
-	if err := fleet.StopAgent(t.Context(), "c3"); err != nil {
+	if err := fleet.LoseAgent(t.Context(), "c3"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -38,7 +37,6 @@ func TestAccOffline(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	waitAnHour(t, fleet)
 	second := deploymentsFor(t, wanted("2"), clusters)
 	failures := d.apply(t, second).Failures
 	if len(failures) != 1 || failures[0].Cluster != "c3" {
@@ -57,7 +55,6 @@ func TestAccOffline(t *testing.T) {
 	}
 
 	d.engine = lenient
-	waitAnHour(t, fleet)
 	noFailures(t, d.apply(t, second).Failures)
 	key := deploy.Key{Cluster: "c3", Bundle: "plain"}
 	if got := d.records[key]; got.State != status.WaitApplied || !got.Waits {
@@ -68,14 +65,12 @@ func TestAccOffline(t *testing.T) {
 		t.Errorf("with on_offline = leave: the next plan has %s: %v", change.Counts(), d.states())
 	}
 
-	waitAnHour(t, fleet)
 	left := d.engine.HandBack(t.Context(), deploy.Request{TargetIdentity: d.identity, Prior: d.records, Settings: d.settings}, []deploy.Key{key})
 	if _, is := errors.AsType[*OfflineHandBackError](left[key]); !is {
 		t.Errorf("handing back what only an agent can that is offline: got %v, want an OfflineHandBackError", left)
 	}
 
 	// The management cluster forgets what an agent that is not there has deployed.
-	waitAnHour(t, fleet)
 	outcome := d.apply(t, deploymentsFor(t, wanted("2"), clusters[:2]))
 	noFailures(t, outcome.Failures)
 	if len(outcome.Notices) != 1 || outcome.Notices[0].Cluster != "c3" || outcome.Notices[0].Remains == "" {
@@ -137,16 +132,6 @@ func TestAccOffline(t *testing.T) {
 	})
 	noFailures(t, d.apply(t, nil).Failures)
 	noBundles(t, d)
-}
-
-// waitAnHour makes the agent of c3 one that was last seen an hour ago. On a busy machine, Fleet was
-// seen to write the former time again.
-func waitAnHour(t *testing.T, fleet *testenv.Fleet) {
-	t.Helper()
-	seen := `{"status": {"agent": {"lastSeen": "` + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + `"}}}`
-	if _, err := fleetObjects(t, fleet, "clusters", testenv.FleetNamespace).Patch(t.Context(), "c3", types.MergePatchType, []byte(seen), metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // untilDigest waits until an apply has changed the Bundle of a bundle.

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -135,10 +134,10 @@ func (s engineStory) configure(t *testing.T, settings, size, rule string) {
 	s.w.configure(t, engineProvider(s.fleet, settings), engineConfig(s.namespace, size, rule))
 }
 
-// offline stops the agent of c3, and applies with both values of on_offline. Then the agent is back.
+// offline loses the agent of c3, and applies with both values of on_offline. Then the agent is back.
 func (s engineStory) offline(t *testing.T) {
 	t.Helper()
-	if err := s.fleet.StopAgent(t.Context(), "c3"); err != nil {
+	if err := s.fleet.LoseAgent(t.Context(), "c3"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -146,7 +145,6 @@ func (s engineStory) offline(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.waitAnHour(t)
 	s.configure(t, "on_offline = \"leave\"", "3", everyCluster)
 	s.w.run(t, "plan", "-out=tfplan", "-input=false")
 	for _, attribute := range []string{"not_ready", "clusters"} {
@@ -154,7 +152,6 @@ func (s engineStory) offline(t *testing.T) {
 			t.Errorf("with on_offline = leave, %s is known while planning", attribute)
 		}
 	}
-	s.waitAnHour(t)
 	if text := unwrapped(s.w.run(t, "apply", "-input=false", "tfplan")); !strings.Contains(text, "deployments wait for agents") || !strings.Contains(text, "c3/chart: the agent was last seen at") {
 		t.Errorf("the apply does not report that c3 waits for its agent:\n%s", text)
 	}
@@ -162,11 +159,9 @@ func (s engineStory) offline(t *testing.T) {
 	s.wantNotReady(t, map[string]string{"c3/chart": "WaitApplied"})
 
 	s.configure(t, "on_offline = \"error\"", "3", everyCluster)
-	s.waitAnHour(t)
 	if diff := cmp.Diff([]string{"~ c3/chart"}, s.w.plannedChanges(t)); diff != "" {
 		t.Errorf("with on_offline = error (-want +got):\n%s", diff)
 	}
-	s.waitAnHour(t)
 	s.w.fail(t, []string{"apply", "-input=false", "tfplan"}, "deploying c3/chart failed", "the agent of the cluster was last seen at", "on_offline")
 
 	if err := s.fleet.StartAgent(t.Context(), "c3"); err != nil {
@@ -187,16 +182,6 @@ func (s engineStory) offline(t *testing.T) {
 	s.w.run(t, "apply", "-refresh-only", "-auto-approve", "-input=false")
 	s.wantNotReady(t, map[string]string{})
 	s.w.expectEmptyPlan(t)
-}
-
-// waitAnHour makes the agent of c3 one that was last seen an hour ago. On a busy machine, Fleet was
-// seen to write the former time again.
-func (s engineStory) waitAnHour(t *testing.T) {
-	t.Helper()
-	hourAgo := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
-	if _, err := s.objects(t, "clusters").Patch(t.Context(), "c3", types.MergePatchType, hourAgo, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // isUnknown reports whether an attribute of the target is unknown in the saved plan, or its element for c3.

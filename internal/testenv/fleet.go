@@ -52,7 +52,8 @@ type Fleet struct {
 	clusters map[string]*Cluster
 
 	mu      sync.Mutex
-	running map[string]*process // by the name of their log
+	running map[string]*process   // by the name of their log
+	lost    map[string]*lostAgent // by the name of their cluster
 }
 
 // StartFleet starts control planes and Fleet on them, and returns when every agent has checked in. It
@@ -75,7 +76,7 @@ func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet := &Fleet{env: env, dir: filepath.Join(env.local.dir, "fleet"), clusters: map[string]*Cluster{}, running: map[string]*process{}}
+	fleet := &Fleet{env: env, dir: filepath.Join(env.local.dir, "fleet"), clusters: map[string]*Cluster{}, running: map[string]*process{}, lost: map[string]*lostAgent{}}
 	for i, name := range names {
 		fleet.clusters[name] = env.Cluster(i)
 	}
@@ -173,6 +174,9 @@ func (f *Fleet) Contexts() []string { return f.env.Contexts() }
 
 // Stop ends Fleet and its clusters and removes their folder. A second call does nothing.
 func (f *Fleet) Stop(ctx context.Context) error {
+	if err := f.find(f.Contexts()...); err != nil {
+		return err
+	}
 	if err := f.env.Stop(ctx); err != nil {
 		return err
 	}

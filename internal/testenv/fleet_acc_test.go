@@ -41,10 +41,11 @@ func TestFleet(t *testing.T) {
 		removeBundle(t, bundles, "seen")
 		untilRemoved(t, fleet, "dev", "seen")
 	})
-	t.Run("an agent that is stopped deploys nothing until it is started", func(t *testing.T) {
-		if err := fleet.StopAgent(t.Context(), "prod"); err != nil {
+	t.Run("an agent that is lost deploys nothing until it is started", func(t *testing.T) {
+		if err := fleet.LoseAgent(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
+		checkLost(t, fleet, "prod")
 		createBundle(t, bundles, "late", "prod")
 		until(t, "the BundleDeployment is there", func(ctx context.Context) error {
 			return bundleDeploymentExists(ctx, fleet, "late")
@@ -166,6 +167,26 @@ func checkProcesses(t *testing.T, fleet *Fleet) {
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("logs that are kept (-want +got):\n%s", diff)
 	}
+}
+
+// checkLost writes that the agent of a cluster was seen now, as Fleet may, and waits until that is undone.
+func checkLost(t *testing.T, fleet *Fleet, cluster string) {
+	t.Helper()
+	management, err := fleet.newFleetClient(FleetManagement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := lostAgent{clusters: management.clusters(), cluster: cluster, lastSeen: time.Now().UTC().Format(time.RFC3339)}
+	if _, err := other.write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the agent is lost again", func(ctx context.Context) error {
+		seen, err := management.lastSeen(ctx, cluster)
+		if err == nil && time.Since(seen) < time.Hour {
+			err = fmt.Errorf("it was last seen at %s", seen)
+		}
+		return err
+	})
 }
 
 func bundleClient(t *testing.T, fleet *Fleet) dynamic.ResourceInterface {

@@ -215,7 +215,7 @@ func (c fleetClient) addCluster(ctx context.Context, cluster FleetCluster, spec 
 	object.SetName(cluster.Name)
 	object.SetLabels(cluster.Labels)
 	object.SetAnnotations(cluster.Annotations)
-	if _, err := c.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+	if _, err := c.clusters().Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Cluster object %s: %w", cluster.Name, err)
 	}
 	return nil
@@ -236,23 +236,37 @@ func (c fleetClient) awaitAgentManagement(ctx context.Context) error {
 // awaitCheckIn waits until the agent of a cluster was seen at or after a time.
 func (c fleetClient) awaitCheckIn(ctx context.Context, cluster string, since time.Time) error {
 	return c.wait(ctx, "the agent to check in", func(ctx context.Context) error {
-		found, err := c.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace).Get(ctx, cluster, metav1.GetOptions{})
+		at, err := c.lastSeen(ctx, cluster)
 		if err != nil {
 			return err
-		}
-		seen, _, err := unstructured.NestedString(found.Object, "status", "agent", "lastSeen")
-		if err != nil {
-			return err
-		}
-		at, err := time.Parse(time.RFC3339, seen)
-		if err != nil {
-			return fmt.Errorf("it was last seen at %q: %w", seen, err)
 		}
 		if at.Before(since) {
 			return fmt.Errorf("it was last seen at %s, before its start at %s", at, since)
 		}
 		return nil
 	})
+}
+
+// clusters are the Cluster objects of the Fleet.
+func (c fleetClient) clusters() dynamic.ResourceInterface {
+	return c.dynamic.Resource(fleetClusters()).Namespace(FleetNamespace)
+}
+
+// lastSeen returns when an agent has checked in.
+func (c fleetClient) lastSeen(ctx context.Context, cluster string) (time.Time, error) {
+	found, err := c.clusters().Get(ctx, cluster, metav1.GetOptions{})
+	if err != nil {
+		return time.Time{}, err
+	}
+	seen, _, err := unstructured.NestedString(found.Object, "status", "agent", "lastSeen")
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, err := time.Parse(time.RFC3339, seen)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("it was last seen at %q: %w", seen, err)
+	}
+	return at, nil
 }
 
 func hasCondition(object *unstructured.Unstructured, name string) error {

@@ -77,6 +77,9 @@ func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
 // StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
 // 15 s after the start. It does nothing if the agent runs.
 func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
+	if err := f.find(cluster); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
 	defer cancel()
 	management, err := f.newFleetClient(FleetManagement)
