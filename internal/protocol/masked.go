@@ -34,6 +34,7 @@ func sealed[Q, R any](
 	if response == nil {
 		return nil, s.maskError(err)
 	}
+	s.hideSource(ctx, request, diagnosticsOf(response))
 	for _, diagnostic := range diagnosticsOf(response) {
 		if diagnostic != nil {
 			s.seal(diagnostic)
