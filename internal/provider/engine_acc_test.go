@@ -75,15 +75,32 @@ output "clusters" { value = fleet_cluster_target.prod.clusters }
 `, namespace, size, rule, engineSensitive, engineWriteOnly)
 }
 
-// The main story of a target that a real Fleet delivers: create, plan again, a Bundle is deleted by
-// hand, an agent is offline, a cluster leaves, destroy. It is one test because nothing else may be
-// delivered while the clusters of the Fleet are read, nor to c3 while its agent is stopped.
+// What a real Fleet delivers. The parts run one after the other: nothing else may be delivered while the
+// clusters of the Fleet are read, nor to c3 while its agent is lost.
 //
 //nolint:tparallel // See above.
 func TestAccEngine(t *testing.T) {
 	t.Parallel()
 	fleet := testenv.SharedFleet(t)
-	t.Run("clusters", func(t *testing.T) { expectFleetClusters(t, fleet) })
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *testenv.Fleet)
+	}{
+		{"clusters", expectFleetClusters},
+		{"delivers", expectDelivery},
+		{"selects", expectSelection},
+		{"moves", expectMoves},
+		{"estate", expectEstateUnderPlans},
+		{"from Fleet and back", expectFromFleetAndBack},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, fleet) })
+	}
+}
+
+// expectDelivery creates a target, plans again, deletes a Bundle by hand, loses an agent, takes a cluster
+// out, and destroys.
+func expectDelivery(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
 	s := engineStory{fleet: fleet, w: newWorkspace(t), namespace: "acc-engine"}
 
 	s.configure(t, "", "1", everyCluster)
@@ -359,12 +376,10 @@ resource "fleet_cluster_target" "large" {
 	}
 }
 
-// A target selects clusters by a group of Fleet, and then by facts of the configuration alone. It is
-// not parallel: another test reads the groups of all clusters.
-//
-//nolint:paralleltest // See above.
-func TestAccEngineSelects(t *testing.T) {
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+// expectSelection selects clusters by a group of Fleet, and then by facts of the configuration alone.
+func expectSelection(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	w := newWorkspace(t)
 	s := engineStory{fleet: fleet, w: w, namespace: "acc-engine-selects"}
 	createFleetGroup(t, fleet, "acc-selects", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"env": "prod"}}})
 	config := func(rule string) string {

@@ -74,12 +74,11 @@ resource "fleet_cluster_target" "prod" {
 `, namespace, keep, estateManifests, everyCluster)
 }
 
-// What a GitRepo of Fleet delivers comes under plans and returns to Fleet, as the guide says, and no
-// object is created again. It is not parallel: another test stops an agent of the Fleet.
-//
-//nolint:paralleltest // See above.
-func TestAccEngineEstate(t *testing.T) {
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+// expectEstateUnderPlans takes what a GitRepo of Fleet delivers under plans and returns it to Fleet, as the
+// guide says. No object is created again.
+func expectEstateUnderPlans(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	w := newWorkspace(t)
 	const namespace = "acc-engine-estate"
 	s := engineStory{fleet: fleet, w: w, namespace: namespace}
 	s.createEstate(t)
@@ -106,13 +105,11 @@ func TestAccEngineEstate(t *testing.T) {
 	s.deleteEstate(t)
 }
 
-// The same without an engine, as the guide about ownership says: the provider takes over what Fleet has
-// delivered, and gives it back by a removed block. It is not parallel: another test stops an agent of
-// the Fleet.
-//
-//nolint:paralleltest // See above.
-func TestAccFromFleetAndBack(t *testing.T) {
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+// expectFromFleetAndBack does the same without an engine, as the guide about ownership says: the provider
+// takes over what Fleet has delivered, and gives it back by a removed block.
+func expectFromFleetAndBack(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	w := newWorkspace(t)
 	const namespace = "acc-from-fleet"
 	s := engineStory{fleet: fleet, w: w, namespace: namespace}
 	direct, config := directProvider(fleet, ""), estateConfig(namespace, false)

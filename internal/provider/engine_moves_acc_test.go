@@ -36,13 +36,12 @@ func movedConfig(namespace, rule string) string {
 	return strings.Replace(engineConfig(namespace, "1", rule), `once: {{ .Values.once }}}\n"`, `once: {{ .Values.once }}}\n`+deployment+`"`, 1)
 }
 
-// A target that was delivered directly moves to an engine and back by another provider block: the
-// plan names what moves, no object is created again, and an apply that is killed is finished by the next.
-// It is not parallel: another test stops an agent of the Fleet.
-//
-//nolint:paralleltest // See above.
-func TestAccEngineMoves(t *testing.T) {
-	fleet, w := testenv.SharedFleet(t), newWorkspace(t)
+// expectMoves moves a target that was delivered directly to an engine and back by another provider block:
+// the plan names what moves, no object is created again, and an apply that is killed is finished by the
+// next.
+func expectMoves(t *testing.T, fleet *testenv.Fleet) {
+	t.Helper()
+	w := newWorkspace(t)
 	const namespace = "acc-engine-moved"
 	s := engineStory{fleet: fleet, w: w, namespace: namespace}
 	direct, delivered := directProvider(fleet, ""), engineProvider(fleet, "")
