@@ -45,7 +45,7 @@ func TestAccWaitReadyExplainsQuotas(t *testing.T) {
 	for _, want := range []string{
 		`Deployment explain-quota/web is InProgress: Replicas: 0/1 (FailedCreate: pods "web-*" is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0); `,
 		`StatefulSet explain-quota/db is InProgress: `,
-		`(FailedCreate: Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: none`,
+		`Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: none`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("error = %s\nwant it to contain %s", text, want)

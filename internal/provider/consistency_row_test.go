@@ -30,6 +30,8 @@ type consistencyRow struct {
 	// Leaves are objects that stay when the release is removed, by what says so: their
 	// policy, their kind, or Helm, which removes no hook without a delete policy.
 	Leaves []string `json:"leaves"`
+	// Needs is a version of an API group and a kind that not every version of Kubernetes has.
+	Needs string `json:"needs"`
 	// Altered are the ConfigMaps whose data the cluster itself changes.
 	Altered []string `json:"altered"`
 

@@ -231,21 +231,31 @@ func TestAccPlansAreEqualEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := []string{s.provider("", on, `on = "no"`), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles")}
-	first.configure(t, changed...)
 	second := newWorkspace(t)
 	second.write(t, "terraform.tfstate", string(state))
-	second.configure(t, changed...)
-	plans := make([]string, 0, 2)
-	for _, w := range []*workspace{first, second} {
-		w.run(t, "plan", "-out=tfplan", "-input=false")
-		plans = append(plans, w.run(t, "show", "tfplan"))
-	}
-	if diff := cmp.Diff(plans[0], plans[1]); diff != "" {
-		t.Errorf("plans differ:\n%s", diff)
-	}
-	if !strings.Contains(plans[0], `- "b/one"`) || !strings.Contains(plans[0], `~ "a/one"`) {
-		t.Errorf("the plan does not show the change of a/one and the removal of b/one:\n%s", plans[0])
+	for _, of := range []struct {
+		guards string
+		says   []string
+	}{
+		{closed(`, targets = [{ cluster_name = "b" }]`), []string{`~ "a/one"`, "Not removed:", "by window nightly"}},
+		{`  policies = { all = { labels = { team = "*" }, action = "warn" } }`, []string{`~ "a/one"`, "policy all (labels) warns of"}},
+		{"", []string{`- "b/one"`, `~ "a/one"`}},
+	} {
+		var printed string
+		plans := make([]string, 0, 2)
+		for _, w := range []*workspace{first, second} {
+			w.configure(t, s.provider(of.guards, on, `on = "no"`), s.bundle("one", "y"), target("", "fleet_bundle.one.bundles"))
+			printed = unwrapped(w.run(t, "plan", "-out=tfplan", "-input=false"))
+			plans = append(plans, w.run(t, "show", "tfplan"))
+		}
+		if diff := cmp.Diff(plans[0], plans[1]); diff != "" {
+			t.Errorf("plans differ:\n%s", diff)
+		}
+		for _, want := range of.says {
+			if !strings.Contains(printed, want) {
+				t.Errorf("the plan does not have %q:\n%s", want, printed)
+			}
+		}
 	}
 	first.run(t, "apply", "-input=false", "tfplan")
 	s.expectNothing(t, 1)

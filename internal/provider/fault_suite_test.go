@@ -37,6 +37,8 @@ type faultSuite struct {
 	bundles int
 	// timeout is that of each deployment.
 	timeout string
+	// guards are change windows and policies of the provider.
+	guards string
 	// providers is a file that each process of the provider adds its number to.
 	providers string
 
@@ -108,7 +110,7 @@ func (o *faultSuite) deploy(t *testing.T, value string, without ...string) {
 		fmt.Fprintf(&clusters, "    %s = { host = %q, token = %q, labels = { on = %q }, cluster_ca_certificate = <<-CA\n%sCA\n    }\n",
 			name, proxy.Host(), o.env0().Cluster(i).Token(), label, proxy.CACertificate())
 	}
-	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n%s  }\n}\n", o.namespace, clusters.String())
+	provider := fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n%s  clusters = {\n%s  }\n}\n", o.namespace, o.guards, clusters.String())
 	o.configure(t, append(parts, provider, target(fmt.Sprintf("deployment_timeout = %q\nallow_empty = true\nadoption_key = %q", o.timeout, o.namespace), names...))...)
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,27 +24,16 @@ const modulePath = "github.com/agentless-fleet/terraform-provider-fleet"
 // Log takes one line of progress, like t.Logf.
 type Log func(format string, args ...any)
 
-// Build builds the control planes unless that was done before, and returns the folder with the
-// programs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and kwok.yaml.
-// The working directory must be inside the repository.
-func Build(ctx context.Context, log Log) (string, error) {
-	root, err := repositoryRoot()
-	if err != nil {
-		return "", err
-	}
-	module, err := controlPlaneModule(root)
-	if err != nil {
-		return "", err
-	}
-	return build(ctx, orSilent(log), module, filepath.Join(root, ".build", "testenv"))
-}
-
 // A buildModule is a Go module of tools and what is built from it.
 type buildModule struct {
-	dir     string // with go.mod and go.sum
+	// dir has go.mod and go.sum. It is "" for a module that is written for the build.
+	dir string
+	// written are the files of such a module, by their paths. Its go.sum comes from the checksum database.
+	written map[string]string
 	ldflags string
 	tools   []buildTool
 	files   []buildFile
+	links   []buildLink
 }
 
 // A buildTool is one program.
@@ -59,44 +50,10 @@ type buildFile struct {
 	paths  []string // inside the module
 }
 
-// programs are the names of everything that runs in an environment.
-func programs() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
-}
-
-func controlPlaneModule(root string) (buildModule, error) {
-	dir := filepath.Join(root, "internal", "testenv", "controlplane")
-	version, err := requiredVersion(filepath.Join(dir, "go.mod"), "k8s.io/kubernetes")
-	if err != nil {
-		return buildModule{}, err
-	}
-	major, minor, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	// Without these the API server reports a placeholder, and charts with a kubeVersion are refused.
-	const v = "-X k8s.io/component-base/version."
-	return buildModule{
-		dir:     dir,
-		ldflags: fmt.Sprintf("-s -w %sgitVersion=%s %sgitMajor=%s %sgitMinor=%s", v, version, v, major, v, minor),
-		tools: []buildTool{
-			{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", estimate: "about 30 s"},
-			{name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver", estimate: "about 2 min"},
-			{name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager", estimate: "about 40 s"},
-			{name: "kube-scheduler", pkg: "k8s.io/kubernetes/cmd/kube-scheduler", estimate: "a few seconds"},
-			{name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", estimate: "about 15 s"},
-		},
-		files: []buildFile{{
-			name:   "kwok.yaml",
-			module: "sigs.k8s.io/kwok",
-			paths: []string{
-				"kustomize/stage/node/fast/node-initialize.yaml",
-				"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-				"kustomize/stage/pod/fast/pod-ready.yaml",
-				"kustomize/stage/pod/fast/pod-complete.yaml",
-				"kustomize/stage/pod/fast/pod-delete.yaml",
-				"kustomize/stage/pod/chaos/pod-container-running-failed.yaml", // On request, by a label.
-			},
-		}},
-	}, nil
+// A buildLink is a file of another build in the same store.
+type buildLink struct {
+	name string
+	from string // the folder of that build
 }
 
 // build returns the folder under store that holds the module's programs and files. The folder's name
@@ -147,6 +104,10 @@ func (m buildModule) key(ctx context.Context) (string, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%+v\n%+v\n", goVersion, m.ldflags, m.tools, m.files)
+	if m.dir == "" {
+		fmt.Fprintf(sum, "%+v\n%+v\n", m.links, m.written) // A map is printed in the order of its keys.
+		return hex.EncodeToString(sum.Sum(nil))[:16], nil
+	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(m.dir, name))
 		if err != nil {
@@ -165,6 +126,9 @@ func (m buildModule) isBuilt(dir string) bool {
 	for _, file := range m.files {
 		names = append(names, file.name)
 	}
+	for _, link := range m.links {
+		names = append(names, link.name)
+	}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return false
@@ -176,6 +140,12 @@ func (m buildModule) isBuilt(dir string) bool {
 func (m buildModule) buildInto(ctx context.Context, log Log, dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("creating a folder to build into: %w", err)
+	}
+	if m.dir == "" {
+		m.dir = filepath.Join(dir, "module")
+		if err := m.write(); err != nil {
+			return err
+		}
 	}
 	for i, tool := range m.tools {
 		log("building %s (%d/%d), %s on 2 cores when cold", tool.name, i+1, len(m.tools), tool.estimate)
@@ -189,6 +159,24 @@ func (m buildModule) buildInto(ctx context.Context, log Log, dir string) error {
 	for _, file := range m.files {
 		if err := m.joinFiles(ctx, file, dir); err != nil {
 			return err
+		}
+	}
+	for _, link := range m.links {
+		if err := os.Symlink(filepath.Join("..", filepath.Base(link.from), link.name), filepath.Join(dir, link.name)); err != nil {
+			return fmt.Errorf("linking a program of another build: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m buildModule) write() error {
+	for _, name := range slices.Sorted(maps.Keys(m.written)) {
+		path := filepath.Join(m.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return fmt.Errorf("creating a folder of a module: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(m.written[name]), 0o600); err != nil {
+			return fmt.Errorf("writing a module: %w", err)
 		}
 	}
 	return nil
@@ -220,6 +208,9 @@ func (m buildModule) goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = m.dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if len(m.written) > 0 {
+		command.Env = append(command.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod") // It completes go.mod and go.sum.
+	}
 	return command
 }
 
@@ -231,14 +222,22 @@ func commandError(err error) error {
 	return err
 }
 
-func requiredVersion(goMod, module string) (string, error) {
-	content, err := os.ReadFile(goMod)
+func readGoMod(path string) (*modfile.File, error) {
+	content, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
-		return "", fmt.Errorf("reading which version to build: %w", err)
+		return nil, fmt.Errorf("reading which version to build: %w", err)
 	}
-	file, err := modfile.ParseLax(goMod, content, nil)
+	file, err := modfile.Parse(path, content, nil)
 	if err != nil {
-		return "", fmt.Errorf("reading which version to build: %w", err)
+		return nil, fmt.Errorf("reading which version to build: %w", err)
+	}
+	return file, nil
+}
+
+func requiredVersion(goMod, module string) (string, error) {
+	file, err := readGoMod(goMod)
+	if err != nil {
+		return "", err
 	}
 	for _, require := range file.Require {
 		if require.Mod.Path == module {

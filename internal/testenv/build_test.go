@@ -2,9 +2,11 @@ package testenv
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +205,51 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
+// A module that is written for a build makes another build when its text differs, and links to others.
+func TestBuildWritten(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	first, err := build(t.Context(), t.Logf, hello(t), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := func(text string) buildModule {
+		return buildModule{
+			written: map[string]string{
+				"go.mod":        "module example.com/written\n\ngo 1.26\n",
+				"cmd/main.go":   "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(text) }\n",
+				"cmd/static.go": "package main\n\nconst text = \"" + text + "\"\n",
+			},
+			tools: []buildTool{{name: "written", pkg: "example.com/written/cmd", estimate: "no time"}},
+			links: []buildLink{{name: "hello", from: first}},
+		}
+	}
+	for _, text := range []string{"one", "two"} {
+		dir, err := build(t.Context(), t.Logf, module(text), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for program, want := range map[string]string{"written": text, "hello": "hello"} {
+			output, err := exec.CommandContext(t.Context(), filepath.Join(dir, program)).CombinedOutput()
+			if err != nil || strings.TrimSpace(string(output)) != want {
+				t.Errorf("%s says %q, error %v, want %q", program, output, err, want)
+			}
+		}
+	}
+}
+
+func TestFormerVersion(t *testing.T) {
+	t.Parallel()
+	for minor, want := range map[string]string{"": "", "1.36": "", "1.34": formerKubernetes()["1.34"]} {
+		if got, err := formerVersion(minor, "v1.36.3"); err != nil || got != want {
+			t.Errorf("of %q: got %q, error %v, want %q", minor, got, err, want)
+		}
+	}
+	if _, err := formerVersion("1.3", "v1.36.3"); err == nil || !strings.Contains(err.Error(), "1.34, 1.35, 1.36") {
+		t.Errorf("a version that cannot be built: got error %v, want one that lists the others", err)
+	}
+}
+
 // The modules exist, and what is built is what is run.
 func TestModules(t *testing.T) {
 	t.Parallel()
@@ -210,7 +257,7 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlPlaneModule(root)
+	plane, version, err := controlPlaneModule(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +268,7 @@ func TestModules(t *testing.T) {
 	if diff := cmp.Diff(programs(), built); diff != "" {
 		t.Errorf("programs that run and programs that are built (-run +built):\n%s", diff)
 	}
-	if !strings.Contains(plane.ldflags, ".gitVersion=v1.") || !strings.Contains(plane.ldflags, ".gitMajor=1 ") {
+	if !strings.Contains(plane.ldflags, ".gitVersion="+version+" ") || !strings.Contains(plane.ldflags, ".gitMajor=1 ") {
 		t.Errorf("link flags do not name the version of Kubernetes: %s", plane.ldflags)
 	}
 	fleet, err := fleetModule(root)
@@ -235,9 +282,54 @@ func TestModules(t *testing.T) {
 	if diff := cmp.Diff(fleetPrograms(), built); diff != "" {
 		t.Errorf("programs of Fleet that run and that are built (-run +built):\n%s", diff)
 	}
-	for _, module := range []buildModule{plane, openTofuModule(root), fleet} {
+	former, err := formerModule(root, "v1.34.4", "newest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "replace k8s.io/api => k8s.io/api v0.34.4\n"; !strings.Contains(former.written["go.mod"], want) {
+		t.Errorf("the module of another version of Kubernetes lacks %q:\n%s", want, former.written["go.mod"])
+	}
+	built = nil
+	for _, each := range former.tools {
+		built = append(built, each.name)
+	}
+	for _, each := range former.links {
+		built = append(built, each.name)
+	}
+	slices.Sort(built)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(append(programs(), kwokStages))), built); diff != "" {
+		t.Errorf("what another version of Kubernetes needs, and what is built and linked (-needs +built):\n%s", diff)
+	}
+	for _, module := range []buildModule{plane, former, openTofuModule(root), terraformModule(), fleet} {
 		if _, err := module.key(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// The table of versions in the documentation is that of the modules.
+func TestVersionsInTheDocumentation(t *testing.T) {
+	t.Parallel()
+	root, err := repositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "templates", "index.md.tmpl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := slices.Collect(maps.Values(formerKubernetes()))
+	versions = append(versions, newTerraformVersion)
+	for dir, module := range map[string]string{"controlplane": kubernetesPath, "opentofu": "github.com/opentofu/opentofu", "fleet": fleetPath} {
+		version, err := requiredVersion(filepath.Join(root, "internal", "testenv", dir, "go.mod"), module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, version)
+	}
+	for _, version := range versions {
+		if number := strings.TrimPrefix(version, "v"); !strings.Contains(string(page), number) {
+			t.Errorf("the page does not have version %s", number)
 		}
 	}
 }

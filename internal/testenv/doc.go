@@ -12,12 +12,12 @@
 //     once, a Pod of a Job succeeds at once, a deleted Pod is gone.
 //
 // All of them are the unchanged upstream programs, built from Go modules by [Build]: the versions are
-// those of controlplane/go.mod. The first build takes about 4 minutes on 2 cores and puts 360 MB under
-// .build/testenv; later calls find it by content and take milliseconds. Old builds stay until somebody
-// removes the folder.
+// those of controlplane/go.mod, and [KubernetesVariable] chooses another Kubernetes. The first build takes
+// about 4 minutes on 2 cores and puts 360 MB under .build/testenv; later calls find it by content and take
+// milliseconds. Old builds stay until somebody removes the folder.
 //
 // The commands that people run are built in the same way where they are needed: OpenTofu for
-// [TerraformCLI] if there is no CLI, and Helm for [HelmCLI].
+// [TerraformCLI] if there is no CLI, a newer Terraform if [CLIVariable] names it, and Helm for [HelmCLI].
 //
 // # Fleet
 //

@@ -8,23 +8,36 @@ import (
 	"path/filepath"
 )
 
-// CLIVariable names the command to run configurations with: "tofu", or the name or the path of
-// another command, such as "/opt/terraform-1.14/terraform".
+// CLIVariable names the command to run configurations with: "tofu", "terraform-1.15", or the name or
+// the path of another command, such as "/opt/terraform-1.14/terraform".
 const CLIVariable = "FLEET_TEST_CLI"
+
+const (
+	openTofu = "tofu"
+	// newTerraform is the Terraform of newTerraformVersion, built from its module.
+	newTerraform        = "terraform-1.15"
+	newTerraformVersion = "v1.15.0"
+	terraformPath       = "github.com/hashicorp/terraform"
+)
 
 // TerraformCLI returns the path of the command to run configurations with: the one that CLIVariable
 // names, else terraform from PATH, else tofu from PATH. A tofu that is not there is built from its Go
-// module, which takes some minutes the first time. The working directory must be inside the repository.
+// module, and terraform-1.15 always, which takes some minutes the first time. The working directory must
+// be inside the repository.
 func TerraformCLI(ctx context.Context, log Log) (string, error) {
 	chosen := os.Getenv(CLIVariable)
-	if chosen != "" && chosen != "tofu" {
+	switch chosen {
+	case newTerraform:
+		return buildCLI(ctx, log, "terraform", func(string) buildModule { return terraformModule() })
+	case "", openTofu:
+	default:
 		path, err := exec.LookPath(chosen)
 		if err != nil {
 			return "", fmt.Errorf("looking for the command that %s names: %w", CLIVariable, err)
 		}
 		return filepath.Abs(path)
 	}
-	for _, name := range []string{"terraform", "tofu"} {
+	for _, name := range []string{"terraform", openTofu} {
 		if chosen != "" && chosen != name {
 			continue
 		}
@@ -32,15 +45,19 @@ func TerraformCLI(ctx context.Context, log Log) (string, error) {
 			return path, nil
 		}
 	}
+	return buildCLI(ctx, log, openTofu, openTofuModule)
+}
+
+func buildCLI(ctx context.Context, log Log, name string, module func(root string) buildModule) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return "", err
 	}
-	dir, err := build(ctx, orSilent(log), openTofuModule(root), filepath.Join(root, ".build", "testenv"))
+	dir, err := build(ctx, orSilent(log), module(root), filepath.Join(root, ".build", "testenv"))
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "tofu"), nil
+	return filepath.Join(dir, name), nil
 }
 
 func openTofuModule(root string) buildModule {
@@ -49,7 +66,38 @@ func openTofuModule(root string) buildModule {
 		// A build that is not marked as released is a prerelease, which version constraints refuse.
 		ldflags: "-s -w -X github.com/opentofu/opentofu/version.dev=no",
 		tools: []buildTool{
-			{name: "tofu", pkg: "github.com/opentofu/opentofu/cmd/tofu", estimate: "about 3 min"},
+			{name: openTofu, pkg: "github.com/opentofu/opentofu/cmd/tofu", estimate: "about 3 min"},
 		},
 	}
 }
+
+// terraformModule is a module that requires Terraform. Those of its backends that are modules of their own
+// are not published: each is replaced by a package that panics when a configuration uses the backend.
+func terraformModule() buildModule {
+	goMod := fmt.Sprintf("module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, newTerraformVersion)
+	written := map[string]string{}
+	for _, backend := range []string{"azure", "consul", "cos", "gcs", "kubernetes", "oci", "oss", "pg", "s3"} {
+		path := terraformPath + "/internal/backend/remote-state/" + backend
+		goMod += fmt.Sprintf("\nreplace %s => ./%s\n", path, backend)
+		written[backend+"/go.mod"] = "module " + path + "\n\ngo 1.26.0\n"
+		written[backend+"/backend.go"] = fmt.Sprintf(backendText, backend, terraformPath)
+	}
+	legacy := terraformPath + "/internal/legacy"
+	written["legacy/go.mod"] = "module " + legacy + "\n\ngo 1.26.0\n"
+	written["go.mod"] = goMod + fmt.Sprintf("\nreplace %s => ./legacy\n", legacy)
+	return buildModule{
+		written: written,
+		// A build that is not marked as released is a prerelease, which version constraints refuse.
+		ldflags: "-s -w -X " + terraformPath + "/version.dev=no",
+		tools: []buildTool{
+			{name: "terraform", pkg: terraformPath, estimate: "about 3 min"},
+		},
+	}
+}
+
+const backendText = `package %[1]s
+
+import "%[2]s/internal/backend"
+
+func New() backend.Backend { panic("this build of Terraform has no backend %[1]s") }
+`

@@ -18,12 +18,12 @@ for suite in "$@"; do
     outcome=FAILED
     status=1
   fi
-  summary+=("$(printf '%-12s %-7s %4d s' "$suite" "$outcome" $((SECONDS - start)))")
+  summary+=("$(printf '%-18s %-7s %4d s' "$suite" "$outcome" $((SECONDS - start)))")
 done
 
 printf '\n== suites\n'
 printf '%s\n' "${summary[@]}"
-printf '%-12s %-7s %4d s\n' total '' "$SECONDS"
+printf '%-18s %-7s %4d s\n' total '' "$SECONDS"
 for suite in "$@"; do
   if packages=$(grep -E '^(ok|FAIL|--- FAIL:|panic:)[[:space:]]' "$logs/$suite.log"); then
     printf '\n== packages of %s\n%s\n' "$suite" "$packages"
