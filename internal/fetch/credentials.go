@@ -1,10 +1,12 @@
 package fetch
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -169,6 +171,16 @@ func (t Trust) roots(more []byte) (*x509.CertPool, error) {
 func (t Trust) Check() error {
 	_, err := t.roots(nil)
 	return err
+}
+
+// DialTLS connects to a server, such as a proxy, "proxy.example.com:443".
+func DialTLS(ctx context.Context, trust Trust, address string) (net.Conn, error) {
+	roots, err := trust.roots(nil)
+	if err != nil {
+		return nil, err
+	}
+	dialer := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
+	return dialer.DialContext(ctx, "tcp", address)
 }
 
 // NewTransport makes a transport that takes proxies from the environment. It trusts the

@@ -57,11 +57,12 @@ type account struct {
 type access struct {
 	accounts  fetch.Credentials[account]
 	anonymous account
+	trust     fetch.Trust
 	cacheDir  string
 }
 
 func newAccess(config Config) access {
-	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config.Trust), cacheDir: config.CacheDir}
+	a := access{anonymous: newAccount("", location{}, Credentials{Unknown: config.CredentialsUnknown}, config.Trust), trust: config.Trust, cacheDir: config.CacheDir}
 	for prefix, credentials := range config.Credentials {
 		at, err := parseLocation(prefix)
 		if err != nil {

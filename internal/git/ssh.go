@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/net/proxy"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
@@ -35,7 +34,7 @@ func (a access) dialSSH(ctx context.Context, at location, by account) (*sshWire,
 	if err != nil {
 		return nil, err
 	}
-	conn, err := proxy.Dial(ctx, "tcp", at.hostPort())
+	conn, err := a.dialHost(ctx, at.hostPort())
 	if err != nil {
 		return nil, err
 	}
