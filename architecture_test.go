@@ -60,15 +60,16 @@ func architecture() map[string]rule {
 		// It gets warnings as plain values, so it needs no report.
 		"planreport": {code: append([]string{"deploy"}, core...), pure: true},
 
+		"command":   {code: []string{"diff"}},
 		"git":       {code: core, tests: realThings, uses: []string{"go-git"}, testsUse: foreign},
 		"manifest":  {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
-		"chart":     {code: core, tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
+		"chart":     {code: append([]string{"command"}, core...), tests: realThings, uses: []string{"Helm"}, testsUse: foreign},
 		"render":    {code: append([]string{"chart", "manifest"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 		"sandbox":   {code: append([]string{"render", "worker"}, core...), tests: realThings, testsUse: foreign},
 		"sandboxed": {code: append([]string{"chart", "manifest", "render", "kustomize", "sandbox", "worker"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 		"helm":      {code: append([]string{"manifest", "render"}, core...), tests: realThings, uses: []string{"Helm", "Kubernetes"}, testsUse: foreign},
 		"kustomize": {code: core, tests: realThings, uses: []string{"kustomize"}, testsUse: foreign},
-		"kube":      {code: core, tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
+		"kube":      {code: append([]string{"command"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 
 		"status":    {code: []string{"fleetyaml", "bundle", "target", "release", "rollout"}, pure: true},
 		"rollout":   {code: []string{"wellknown", "fleetyaml", "bundle", "target"}, pure: true},

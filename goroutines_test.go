@@ -21,6 +21,7 @@ func unrecovered() map[string]string {
 		"kube.codecs":           "it makes a codec of compiled-in types",
 		"deploy.clusterRuns":    "sync.OnceValue raises a panic again in each caller, and removeAll recovers",
 		"git.dialSSH":           "it closes a connection",
+		"git.connect":           "it closes a connection",
 		"git.advertise":         "it closes a connection",
 		"git.ask":               "it closes a connection",
 		"deploy.join":           "SnapshotCache.ask recovers around the question",

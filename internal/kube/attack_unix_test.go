@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
 
@@ -63,7 +64,7 @@ func TestAttackExec(t *testing.T) {
 				stop(t, pids)
 				return
 			}
-			failed, ok := errors.AsType[*kube.CredentialsError](err)
+			failed, ok := errors.AsType[*command.CredentialsError](err)
 			if !ok || failed.Command != script || !strings.Contains(err.Error(), test.wants) {
 				t.Errorf("got %v, want %q", err, test.wants)
 			}

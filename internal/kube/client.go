@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
@@ -62,7 +63,7 @@ func (k *Kubeconfigs) Client(c Connection, masker *diff.Masker) (*Client, error)
 		return nil, err
 	}
 	addConfig(masker, config)
-	limit := commandTime
+	limit := command.DefaultLimit
 	if c.Exec != nil && c.Exec.Timeout > 0 {
 		limit = c.Exec.Timeout
 	}

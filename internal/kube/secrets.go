@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 )
 
@@ -23,7 +24,7 @@ func (c Connection) AddSecrets(masker *diff.Masker) {
 		for _, value := range c.Exec.Env {
 			masker.Add(value)
 		}
-		addArguments(masker, c.Exec.Args)
+		command.AddArguments(masker, c.Exec.Args)
 	}
 	if c.Kubeconfig != "" {
 		if config, err := loadContent(c.Kubeconfig); err == nil {
@@ -45,7 +46,7 @@ func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
 			for _, variable := range user.Exec.Env {
 				masker.Add(variable.Value)
 			}
-			addArguments(masker, user.Exec.Args)
+			command.AddArguments(masker, user.Exec.Args)
 		}
 	}
 	for _, cluster := range config.Clusters {
@@ -65,30 +66,6 @@ func addUser(masker *diff.Masker, address string) {
 	masker.Add(password, parsed.User.String())
 }
 
-// addArguments adds the arguments of a command whose names say that they are secret.
-func addArguments(masker *diff.Masker, arguments []string) {
-	for i, argument := range arguments {
-		name, value, assigned := strings.Cut(argument, "=")
-		if !namesSecret(name) {
-			continue
-		}
-		if !assigned && i+1 < len(arguments) && !strings.HasPrefix(arguments[i+1], "-") && strings.HasPrefix(name, "-") {
-			value = arguments[i+1]
-		}
-		masker.Add(value)
-	}
-}
-
-func namesSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"token", "secret", "password", "key", "credential"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
-}
-
 // addConfig adds what a configuration was read to have, wherever it was read from.
 func addConfig(masker *diff.Masker, config *rest.Config) {
 	masker.Add(config.BearerToken, config.Password, string(config.KeyData))
@@ -96,7 +73,7 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 		for _, variable := range config.ExecProvider.Env {
 			masker.Add(variable.Value)
 		}
-		addArguments(masker, config.ExecProvider.Args)
+		command.AddArguments(masker, config.ExecProvider.Args)
 	}
 	proxy := config.Proxy
 	if proxy == nil {

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 )
@@ -111,7 +112,7 @@ func TestCommandSays(t *testing.T) {
 				Args: test.args, Env: map[string]string{"SECRET": "variable-horse"},
 			}
 			_, err := connect(t, connection).UID(t.Context())
-			failed, ok := errors.AsType[*kube.CredentialsError](err)
+			failed, ok := errors.AsType[*command.CredentialsError](err)
 			if !ok || !strings.HasSuffix(failed.Error(), test.want) || strings.Contains(failed.Error(), "horse") {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

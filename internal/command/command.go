@@ -1,0 +1,170 @@
+// Package command runs commands of the user's configuration that print credentials, within bounds of time
+// and memory, and reports why one printed none without a secret in the text.
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+)
+
+const (
+	// DefaultLimit is how long a command may take. Nobody can type anything into it, so what takes
+	// longer waits for something that does not come.
+	DefaultLimit = time.Minute
+	// printedLimit is how much a command may print, in bytes, stderrLimit how much is kept of
+	// what it writes to standard error, and shownLimit how much of its last line is shown.
+	printedLimit = 1 << 20
+	stderrLimit  = 64 << 10
+	shownLimit   = 500
+	// closing is how long output is read that others hold open when a command has ended.
+	closing = 2 * time.Second
+)
+
+// CredentialsError says that a command gave no credentials. It does not hold the arguments
+// of the command, nor what it printed: both can be secret. Of what it wrote to standard error
+// it contains the last line, without values of its environment.
+type CredentialsError struct {
+	Command string
+	Err     error
+}
+
+func (e *CredentialsError) Error() string {
+	return fmt.Sprintf("getting credentials from the command %s: %v", e.Command, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *CredentialsError) Unwrap() error { return e.Err }
+
+var errPrintsTooMuch = fmt.Errorf("it printed more than %d MiB and was stopped", printedLimit>>20)
+
+// Command prints credentials.
+type Command struct {
+	Name string
+	Args []string
+	// Env are variables beside those of this process, such as "AWS_PROFILE=prod".
+	Env []string
+	// Input is what it reads from standard input.
+	Input string
+	// Limit is how long it may take.
+	Limit time.Duration
+}
+
+// Run gives read what the command prints. When ctx ends the command is killed, and whatever it has
+// started with it. The error is a *CredentialsError, also if read returns one. secrets selects what is
+// secret in a JSON object that was printed.
+func (c Command) Run(ctx context.Context, read func(printed []byte) error, secrets func(printed map[string]any) any) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	printed := &limitedOutput{full: func() { stop(errPrintsTooMuch) }}
+	process := exec.CommandContext(ctx, c.Name, c.Args...) //nolint:gosec // the user's configuration names it
+	process.Env = slices.Concat(os.Environ(), c.Env)
+	said := &tail{}
+	process.Stdout, process.Stderr = printed, said
+	if c.Input != "" {
+		process.Stdin = strings.NewReader(c.Input)
+	}
+	process.WaitDelay = closing
+	asGroup(process)
+	err := process.Run()
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // It ended; others hold its output open.
+		if err = read(printed.content.Bytes()); err == nil {
+			return nil
+		}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("it did not end within %s and was stopped. Run it in a terminal: it may wait for input or for a login, and neither is possible here", c.Limit)
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	if line := c.shown(said.String(), printed.content.Bytes(), secrets); line != "" {
+		err = fmt.Errorf("%w; it reported: %s", err, line)
+	}
+	return &CredentialsError{Command: c.Name, Err: err}
+}
+
+// shown is the last line of what the command wrote to standard error, without what is secret
+// in its environment, its arguments and its output.
+func (c Command) shown(said string, printed []byte, secrets func(map[string]any) any) string {
+	masker := &diff.Masker{}
+	for _, variable := range c.Env {
+		_, value, _ := strings.Cut(variable, "=")
+		masker.Add(value)
+	}
+	AddArguments(masker, c.Args)
+	var output map[string]any
+	if json.Unmarshal(printed, &output) == nil {
+		masker.AddValues(secrets(output))
+	}
+	return diff.LastLine(diff.Printable(masker.Text(said)), shownLimit)
+}
+
+// AddArguments adds the arguments of a command whose names say that they are secret.
+func AddArguments(masker *diff.Masker, arguments []string) {
+	for i, argument := range arguments {
+		name, value, assigned := strings.Cut(argument, "=")
+		if !namesSecret(name) {
+			continue
+		}
+		if !assigned && i+1 < len(arguments) && !strings.HasPrefix(arguments[i+1], "-") && strings.HasPrefix(name, "-") {
+			value = arguments[i+1]
+		}
+		masker.Add(value)
+	}
+}
+
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"token", "secret", "password", "key", "credential"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// limitedOutput is what a command has printed.
+type limitedOutput struct {
+	content bytes.Buffer
+	full    func()
+}
+
+func (p *limitedOutput) Write(content []byte) (int, error) {
+	if p.content.Len()+len(content) > printedLimit {
+		p.full()
+		return 0, errPrintsTooMuch
+	}
+	return p.content.Write(content)
+}
+
+// tail keeps the end of what is written to it, from the beginning of a line.
+type tail struct {
+	content []byte
+	cut     bool
+}
+
+func (t *tail) Write(content []byte) (int, error) {
+	t.content = append(t.content, content[max(0, len(content)-stderrLimit):]...)
+	if more := len(t.content) - stderrLimit; more > 0 || len(content) > stderrLimit {
+		t.content, t.cut = append([]byte(nil), t.content[max(0, more):]...), true
+	}
+	return len(content), nil
+}
+
+// String leaves out a line whose beginning was dropped: half a secret is not recognized.
+func (t *tail) String() string {
+	if !t.cut {
+		return string(t.content)
+	}
+	_, whole, _ := strings.Cut(string(t.content), "\n")
+	return whole
+}
