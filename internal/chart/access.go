@@ -19,6 +19,8 @@ type Registry struct {
 	// Token is sent as a bearer token, instead of user name and password. To a
 	// registry that wants a password it is sent as that.
 	Token string
+	// Helper prints user name and password, instead of the others. nil for none.
+	Helper *Helper
 	// CABundle are certificates in PEM that are trusted besides the machine's own.
 	CABundle []byte
 	// Insecure accepts any certificate, PlainHTTP speaks HTTP to an OCI registry.
@@ -63,6 +65,9 @@ type account struct {
 	// that gives out tokens, or storage. Only own may be insecure.
 	own, foreign *http.Transport
 	patience     time.Duration
+
+	logins    fetch.Cache[login]      // What the helper has printed.
+	addSecret func(secrets ...string) // It gets what the helper prints, nil for nobody.
 }
 
 // access finds the account for a URL.
@@ -83,6 +88,7 @@ func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
 		if err != nil {
 			return nil, &RegistryError{Prefix: prefix, Err: err}
 		}
+		added.addSecret = config.AddSecret
 		a.accounts.Add(prefix, added.at, added)
 	}
 	return a, nil
@@ -90,7 +96,7 @@ func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
 
 var (
 	errNoPrefix = errors.New("it must be the beginning of a URL: https://, http:// or oci://, a host, and optionally a path")
-	errTwoWays  = errors.New("set either a token, or username and password")
+	errTwoWays  = errors.New("set one of token, username with password, and exec")
 )
 
 func newAccount(prefix string, registry Registry, patience time.Duration, trust fetch.Trust) (*account, error) {
@@ -102,7 +108,7 @@ func newAccount(prefix string, registry Registry, patience time.Duration, trust 
 	if !slices.Contains([]string{"https", "http", ociScheme}, at.Scheme) {
 		return nil, errNoPrefix
 	}
-	if registry.Token != "" && registry.Password != "" {
+	if registry.hasTwo() {
 		return nil, errTwoWays
 	}
 	return newTransports(&account{prefix: prefix, at: at, registry: registry, patience: patience}, trust)
@@ -141,12 +147,16 @@ func (a *account) close() {
 // redirect to elsewhere takes none along.
 func (a *access) RoundTrip(request *http.Request) (*http.Response, error) {
 	by := a.of(fetch.ScopeOf(request.URL))
+	as, err := by.login(request.Context())
+	if err != nil {
+		return nil, err
+	}
 	request = request.Clone(request.Context())
 	switch {
-	case by.registry.Token != "":
-		request.Header.Set("Authorization", "Bearer "+by.registry.Token)
-	case by.registry.Username != "" || by.registry.Password != "":
-		request.SetBasicAuth(by.registry.Username, by.registry.Password)
+	case as.token != "":
+		request.Header.Set("Authorization", "Bearer "+as.token)
+	case as.username != "" || as.password != "":
+		request.SetBasicAuth(as.username, as.password)
 	}
 	return by.RoundTrip(request)
 }

@@ -20,6 +20,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
@@ -29,6 +30,7 @@ type Reason string
 // The reasons of a FetchError.
 const (
 	Unauthorized Reason = "the server refused the credentials"
+	NoLogin      Reason = "there are no credentials"
 	Untrusted    Reason = "the server's certificate is not trusted"
 	NotFound     Reason = "not found"
 	Truncated    Reason = "the download was interrupted"
@@ -58,7 +60,7 @@ func (e *FetchError) Error() string {
 		text += "; set credentials for it in the provider, under registries"
 	case Untrusted:
 		text += "; set ca_bundle in the provider, under registries or under tls, to the certificate of the authority"
-	case NotFound, Truncated, Stalled, Mismatch, Changed, TooLarge, Malformed, Failed:
+	case NoLogin, NotFound, Truncated, Stalled, Mismatch, Changed, TooLarge, Malformed, Failed:
 	}
 	return text
 }
@@ -76,6 +78,9 @@ func explain(address string, err error) error {
 		// Its text contains a URL, which may be signed.
 		failed.Reason, failed.Err = reasonOfStatus(answer.StatusCode), answered(answer.StatusCode)
 	}
+	if unread, ok := errors.AsType[*command.CredentialsError](err); ok {
+		failed.Err = unread // Without the request that wanted them.
+	}
 	return failed
 }
 
@@ -85,8 +90,11 @@ func reasonOf(err error) Reason {
 		hostname  x509.HostnameError
 		invalid   x509.CertificateInvalidError
 		idle      *fetch.IdleTimeoutError
+		helper    *command.CredentialsError
 	)
 	switch {
+	case errors.As(err, &helper):
+		return NoLogin
 	case errors.As(err, &idle):
 		return Stalled
 	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):

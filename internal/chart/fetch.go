@@ -29,6 +29,8 @@ type FetchConfig struct {
 	RegistriesUnknown bool
 	// Trust is which certificates of servers and proxies count.
 	Trust fetch.Trust
+	// AddSecret gets what commands of registries print, nil for nobody.
+	AddSecret func(secrets ...string)
 	// StallTimeout is how long nothing may arrive; 0 is half a minute.
 	StallTimeout time.Duration
 }

@@ -64,22 +64,29 @@ func (r *registries) newClient(address string) (*registryClient, error) {
 	by := r.access.of(ociScope(made))
 	made.PlainHTTP = by.registry.PlainHTTP
 	made.TagListPageSize, made.TagListMaxPages = tagsPerPage, maxTagPages
-	credential := auth.Credential{
-		Username: by.registry.Username, AccessToken: by.registry.Token,
-		Password: cmp.Or(by.registry.Password, by.registry.Token),
-	}
-	if by.registry.Token != "" {
-		credential.Username = cmp.Or(credential.Username, "token") // Any will do.
-	}
 	made.Client = &auth.Client{
 		Client: &http.Client{Transport: by, CheckRedirect: refuseDowngrade},
-		// For this host and no other.
-		Credential: auth.StaticCredential(made.Reference.Registry, credential),
-		Cache:      auth.NewCache(),
+		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
+			as, err := by.login(ctx)
+			if err != nil {
+				return auth.EmptyCredential, err
+			}
+			// For this host and no other.
+			return auth.StaticCredential(made.Reference.Registry, as.credential())(ctx, host)
+		},
+		Cache: auth.NewCache(),
 	}
 	client := &registryClient{Repository: made, reference: made.Reference.Reference}
 	client.address = ociScheme + "://" + made.Reference.Registry + "/" + made.Reference.Repository
 	return client, nil
+}
+
+func (l login) credential() auth.Credential {
+	if l.token == "" {
+		return auth.Credential{Username: l.username, Password: l.password, RefreshToken: l.identity}
+	}
+	// Any user name will do beside a token.
+	return auth.Credential{Username: cmp.Or(l.username, "token"), Password: cmp.Or(l.password, l.token), AccessToken: l.token}
 }
 
 func ociScope(of *remote.Repository) fetch.Scope {

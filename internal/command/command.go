@@ -100,7 +100,7 @@ func (c Command) shown(said string, printed []byte, secrets func(map[string]any)
 		_, value, _ := strings.Cut(variable, "=")
 		masker.Add(value)
 	}
-	AddArguments(masker, c.Args)
+	masker.Add(SecretArguments(c.Args)...)
 	var output map[string]any
 	if json.Unmarshal(printed, &output) == nil {
 		masker.AddValues(secrets(output))
@@ -108,8 +108,10 @@ func (c Command) shown(said string, printed []byte, secrets func(map[string]any)
 	return diff.LastLine(diff.Printable(masker.Text(said)), shownLimit)
 }
 
-// AddArguments adds the arguments of a command whose names say that they are secret.
-func AddArguments(masker *diff.Masker, arguments []string) {
+// SecretArguments returns the values of arguments whose names say that they are secret, such as
+// "swordfish" of "--password=swordfish".
+func SecretArguments(arguments []string) []string {
+	var secrets []string
 	for i, argument := range arguments {
 		name, value, assigned := strings.Cut(argument, "=")
 		if !namesSecret(name) {
@@ -118,8 +120,9 @@ func AddArguments(masker *diff.Masker, arguments []string) {
 		if !assigned && i+1 < len(arguments) && !strings.HasPrefix(arguments[i+1], "-") && strings.HasPrefix(name, "-") {
 			value = arguments[i+1]
 		}
-		masker.Add(value)
+		secrets = append(secrets, value)
 	}
+	return secrets
 }
 
 func namesSecret(name string) bool {

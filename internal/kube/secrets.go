@@ -24,7 +24,7 @@ func (c Connection) AddSecrets(masker *diff.Masker) {
 		for _, value := range c.Exec.Env {
 			masker.Add(value)
 		}
-		command.AddArguments(masker, c.Exec.Args)
+		masker.Add(command.SecretArguments(c.Exec.Args)...)
 	}
 	if c.Kubeconfig != "" {
 		if config, err := loadContent(c.Kubeconfig); err == nil {
@@ -46,7 +46,7 @@ func addUsers(masker *diff.Masker, config *clientcmdapi.Config) {
 			for _, variable := range user.Exec.Env {
 				masker.Add(variable.Value)
 			}
-			command.AddArguments(masker, user.Exec.Args)
+			masker.Add(command.SecretArguments(user.Exec.Args)...)
 		}
 	}
 	for _, cluster := range config.Clusters {
@@ -73,7 +73,7 @@ func addConfig(masker *diff.Masker, config *rest.Config) {
 		for _, variable := range config.ExecProvider.Env {
 			masker.Add(variable.Value)
 		}
-		command.AddArguments(masker, config.ExecProvider.Args)
+		masker.Add(command.SecretArguments(config.ExecProvider.Args)...)
 	}
 	proxy := config.Proxy
 	if proxy == nil {

@@ -97,7 +97,7 @@ type providerData struct {
 }
 
 func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
-	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown, Trust: s.trust})
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown, Trust: s.trust, AddSecret: masker.Add})
 	if err != nil {
 		return nil, err
 	}

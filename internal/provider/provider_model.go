@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -135,6 +137,14 @@ type registryModel struct {
 	CABundle  string `tfsdk:"ca_bundle"`
 	Insecure  bool   `tfsdk:"insecure"`
 	PlainHTTP bool   `tfsdk:"plain_http"`
+
+	Exec *helperModel `tfsdk:"exec"`
+}
+
+type helperModel struct {
+	Command string            `tfsdk:"command"`
+	Args    []string          `tfsdk:"args"`
+	Env     map[string]string `tfsdk:"env"`
 }
 
 type tlsModel struct {
@@ -332,9 +342,20 @@ func (m gitModel) credentials() git.Credentials {
 
 func (m registryModel) registry() chart.Registry {
 	return chart.Registry{
-		Username: m.Username, Password: m.Password, Token: m.Token,
+		Username: m.Username, Password: m.Password, Token: m.Token, Helper: m.Exec.helper(),
 		CABundle: []byte(m.CABundle), Insecure: m.Insecure, PlainHTTP: m.PlainHTTP,
 	}
+}
+
+func (m *helperModel) helper() *chart.Helper {
+	if m == nil {
+		return nil
+	}
+	helper := &chart.Helper{Command: m.Command, Args: m.Args}
+	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+		helper.Env = append(helper.Env, name+"="+m.Env[name])
+	}
+	return helper
 }
 
 // withTrust reads which certificates count. As long as that is unknown, no server can be read.

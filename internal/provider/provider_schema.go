@@ -88,9 +88,16 @@ func gitAttributes() map[string]schema.Attribute {
 
 func registryAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"username":   framework.OptionalString("User name."),
-		"password":   framework.SecretString("Password."),
-		"token":      framework.SecretString("Bearer token, instead of user name and password."),
+		"username": framework.OptionalString("User name."),
+		"password": framework.SecretString("Password."),
+		"token":    framework.SecretString("Bearer token, instead of user name and password."),
+		"exec": framework.OptionalObject("A command that prints user name and password, as "+
+			"[Docker's credential helpers](https://github.com/docker/docker-credential-helpers) do: it reads the host from standard input, such as `ghcr.io`, "+
+			"and prints `{\"Username\": \"…\", \"Secret\": \"…\"}`. It runs once for each Terraform command, when a chart or an image is looked for.", map[string]schema.Attribute{
+			"command": framework.RequiredString("The command, such as `docker-credential-ecr-login`."),
+			"args":    framework.OptionalStrings("Its arguments. Default `[\"get\"]`."),
+			"env":     framework.OptionalStringMap("Environment variables for it."),
+		}),
 		"ca_bundle":  framework.OptionalString("Certificates of the server's authority, PEM."),
 		"insecure":   framework.OptionalBool("Do not verify the server's certificate."),
 		"plain_http": framework.OptionalBool("Use HTTP for an OCI registry."),

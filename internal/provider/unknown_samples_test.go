@@ -180,6 +180,7 @@ func (s *samples) access() map[string]any {
 		"registries": map[string]any{
 			s.charts.RepositoryURL(): map[string]any{"username": "x", "password": "x", "ca_bundle": s.certificate},
 			"oci://charts.invalid/":  map[string]any{"token": "x", "insecure": true, "plain_http": true},
+			"oci://helper.invalid/":  map[string]any{"exec": map[string]any{"command": "x", "args": []any{"x"}, "env": map[string]any{"X": "x"}}},
 		},
 		"tls":  map[string]any{"ca_bundle": s.certificate, "system_roots": true},
 		"sops": map[string]any{"age_keys": []any{s.ageKey}, "pgp_keys": []any{s.pgpKey}},

@@ -1,0 +1,109 @@
+package chart
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
+)
+
+// Helper is a command that prints the credentials of a registry, as Docker's credential helpers do
+// (https://github.com/docker/docker-credential-helpers): it reads the host from standard input, such as
+// "ghcr.io", and prints {"Username": "…", "Secret": "…"}. "<token>" as user name says that the secret is
+// an identity token, which OCI registries take only.
+type Helper struct {
+	Command string
+	// Args are ["get"] if there are none.
+	Args []string
+	// Env are variables beside those of this process, such as "AWS_PROFILE=prod".
+	Env []string
+}
+
+// login is who the requests to a registry come from.
+type login struct {
+	username, password string
+	// token is a bearer token, and identity one that an OCI registry gives such tokens for.
+	token, identity string
+}
+
+const (
+	// identityUser is what a helper prints as user name beside an identity token.
+	identityUser = "<token>"
+	// dockerHub is how Docker's helpers know the registry docker.io.
+	dockerHub = "https://index.docker.io/v1/"
+)
+
+var (
+	errNoLogin   = errors.New("its output is not an object with Username and Secret, as Docker's credential helpers print it")
+	errWantsName = errors.New("it printed an identity token, which only OCI registries take")
+)
+
+// login returns the credentials of the entry. A command that prints them runs once for a process. The
+// error is a *command.CredentialsError then.
+func (a *account) login(ctx context.Context) (login, error) {
+	if a.registry.Helper == nil {
+		return login{username: a.registry.Username, password: a.registry.Password, token: a.registry.Token}, nil
+	}
+	return a.logins.Get(ctx, "", "reading the credentials of a registry", a.runHelper)
+}
+
+func (a *account) runHelper(ctx context.Context) (login, error) {
+	host := a.at.Host
+	if host == "docker.io" {
+		host = dockerHub
+	}
+	helper := command.Command{Name: a.registry.Helper.Command, Args: a.registry.Helper.Args, Env: a.registry.Helper.Env, Input: host + "\n", Limit: command.DefaultLimit}
+	if len(helper.Args) == 0 {
+		helper.Args = []string{"get"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, helper.Limit)
+	defer cancel()
+	var got login
+	err := helper.Run(ctx, func(printed []byte) error {
+		var output struct{ Username, Secret string }
+		if json.Unmarshal(printed, &output) != nil || output.Username == "" || output.Secret == "" {
+			return errNoLogin
+		}
+		switch {
+		case output.Username != identityUser:
+			got = login{username: output.Username, password: output.Secret}
+		case a.at.Scheme == ociScheme:
+			got = login{identity: output.Secret}
+		default:
+			return errWantsName
+		}
+		return nil
+	}, func(printed map[string]any) any { return printed })
+	if err == nil && a.addSecret != nil {
+		a.addSecret(got.password, got.identity)
+	}
+	return got, err
+}
+
+// Secrets are the values of a registry that nobody may read.
+func (r Registry) Secrets() []string {
+	secrets := []string{r.Password, r.Token}
+	if r.Helper == nil {
+		return secrets
+	}
+	for _, variable := range r.Helper.Env {
+		_, value, _ := strings.Cut(variable, "=")
+		secrets = append(secrets, value)
+	}
+	return append(secrets, command.SecretArguments(r.Helper.Args)...)
+}
+
+// WithoutCredentials returns how to reach a registry, and not as whom.
+func (r Registry) WithoutCredentials() Registry {
+	r.Username, r.Password, r.Token, r.Helper = "", "", "", nil
+	return r
+}
+
+// hasTwo reports whether there is more than one kind of credentials.
+func (r Registry) hasTwo() bool {
+	given := []bool{r.Token != "", r.Password != "", r.Helper != nil}
+	return len(slices.DeleteFunc(given, func(is bool) bool { return !is })) > 1 || r.Helper != nil && r.Username != ""
+}
