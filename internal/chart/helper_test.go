@@ -24,7 +24,7 @@ import (
 // entry. Why it printed none is in the error, without a secret.
 func TestHelper(t *testing.T) {
 	t.Parallel()
-	const print = `printf '{"ServerURL":"x","Username":"%s","Secret":"%s"}' `
+	const prints = `printf '{"ServerURL":"x","Username":"%s","Secret":"%s"}' `
 	basic := charttest.New(t, charttest.Options{Username: username, Password: password})
 	bearer := charttest.New(t, charttest.Options{Username: username, Password: password, Bearer: true})
 	for _, server := range []*charttest.Server{basic, bearer} {
@@ -43,12 +43,12 @@ func TestHelper(t *testing.T) {
 		script string // what the command does
 		says   string // of the error, "" for none
 	}{
-		"a repository":                   {basic, ofRepository, print + username + " '" + password + "'", ""},
-		"a registry":                     {basic, ofRegistry, print + username + " '" + password + "'", ""},
-		"a registry with tokens":         {bearer, ofRegistry, print + username + " '" + password + "'", ""},
-		"an identity token":              {bearer, ofRegistry, print + "'<token>' '" + password + "'", ""},
-		"an identity token elsewhere":    {basic, ofRepository, print + "'<token>' '" + password + "'", "it printed an identity token, which only OCI registries take"},
-		"another password":               {basic, ofRepository, print + username + " other", "the server refused the credentials"},
+		"a repository":                   {basic, ofRepository, prints + username + " '" + password + "'", ""},
+		"a registry":                     {basic, ofRegistry, prints + username + " '" + password + "'", ""},
+		"a registry with tokens":         {bearer, ofRegistry, prints + username + " '" + password + "'", ""},
+		"an identity token":              {bearer, ofRegistry, prints + "'<token>' '" + password + "'", ""},
+		"an identity token elsewhere":    {basic, ofRepository, prints + "'<token>' '" + password + "'", "it printed an identity token, which only OCI registries take"},
+		"another password":               {basic, ofRepository, prints + username + " other", "the server refused the credentials"},
 		"a command that fails":           {basic, ofRegistry, "echo 'no session for " + password + ": '$SESSION >&2; exit 3", "there are no credentials: getting credentials from the command"},
 		"a command that prints no login": {basic, ofRepository, "echo credentials not found in native keychain", "its output is not an object with Username and Secret"},
 		"a command without end":          {basic, ofRepository, "yes", "it printed more than 1 MiB"},
@@ -59,7 +59,7 @@ func TestHelper(t *testing.T) {
 			dir := t.TempDir()
 			script, calls := filepath.Join(dir, "docker-credential-test"), filepath.Join(dir, "calls")
 			content := fmt.Sprintf("#!/bin/sh\nread host\necho \"$@ $host\" >> %s\n%s\n", calls, test.script)
-			if err := os.WriteFile(script, []byte(content), 0o700); err != nil { //nolint:gosec // a program
+			if err := os.WriteFile(script, []byte(content), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			prefix, wanted := test.of(test.server)

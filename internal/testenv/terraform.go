@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // CLIVariable names the command to run configurations with: "tofu", "terraform-1.15", or the name or
@@ -74,17 +75,19 @@ func openTofuModule(root string) buildModule {
 // terraformModule is a module that requires Terraform. Those of its backends that are modules of their own
 // are not published: each is replaced by a package that panics when a configuration uses the backend.
 func terraformModule() buildModule {
-	goMod := fmt.Sprintf("module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, newTerraformVersion)
+	var goMod strings.Builder
+	fmt.Fprintf(&goMod, "module %s/internal/testenv/terraform\n\ngo 1.26.0\n\ngodebug winsymlink=0\n\nrequire %s %s\n", modulePath, terraformPath, newTerraformVersion)
 	written := map[string]string{}
 	for _, backend := range []string{"azure", "consul", "cos", "gcs", "kubernetes", "oci", "oss", "pg", "s3"} {
 		path := terraformPath + "/internal/backend/remote-state/" + backend
-		goMod += fmt.Sprintf("\nreplace %s => ./%s\n", path, backend)
+		fmt.Fprintf(&goMod, "\nreplace %s => ./%s\n", path, backend)
 		written[backend+"/go.mod"] = "module " + path + "\n\ngo 1.26.0\n"
 		written[backend+"/backend.go"] = fmt.Sprintf(backendText, backend, terraformPath)
 	}
 	legacy := terraformPath + "/internal/legacy"
+	fmt.Fprintf(&goMod, "\nreplace %s => ./legacy\n", legacy)
 	written["legacy/go.mod"] = "module " + legacy + "\n\ngo 1.26.0\n"
-	written["go.mod"] = goMod + fmt.Sprintf("\nreplace %s => ./legacy\n", legacy)
+	written["go.mod"] = goMod.String()
 	return buildModule{
 		written: written,
 		// A build that is not marked as released is a prerelease, which version constraints refuse.

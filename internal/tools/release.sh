@@ -38,6 +38,10 @@ terraform {
   }
 }
 
+provider "fleet" {
+  owner = "release"
+}
+
 resource "fleet_bundle" "hello" {
   name  = "hello"
   files = { "hello.yaml" = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hello}\n" }
