@@ -167,7 +167,7 @@ func helmSupport() []Support {
 func gitRepoSupport() []Support {
 	return []Support{
 		refused(encryptedManifests, readable, "repo", "directory"),
-		same("name", "branch", "revision", "paths", "bundle_paths", "submodules", "strict", "on_error", "helm_ignore", "image_scans", "helm_repo_url_regex", "target_namespace", "service_account",
+		same("name", "branch", "revision", "paths", "bundle_paths", "submodules", "strict", "on_error", "helm_ignore", "image_scans", "follow_charts", "helm_repo_url_regex", "target_namespace", "service_account",
 			"paused", "delete_namespace", "force_sync_generation", "commit", "bundles", "contents"),
 		differs("As the attribute of `fleet_bundle`.", "labels", "keep_resources", "correct_drift"),
 	}

@@ -93,8 +93,8 @@ const (
 	followConstraint = "constraint"
 )
 
-// followedChart returns the chart whose constraint is followed, nil for none.
-func (m *bundleModel) followedChart(ctx context.Context, diags *diag.Diagnostics) *bundle.Chart {
+// followedCharts returns the chart if its constraint is followed.
+func (m *bundleModel) followedCharts(ctx context.Context, diags *diag.Diagnostics) []bundle.Chart {
 	var chart chartModel
 	if m.Chart.IsNull() || m.Chart.IsUnknown() {
 		return nil
@@ -103,7 +103,7 @@ func (m *bundleModel) followedChart(ctx context.Context, diags *diag.Diagnostics
 	if chart.Follow.ValueString() != followConstraint {
 		return nil
 	}
-	return &bundle.Chart{Repo: chart.Repo.ValueString(), Name: chart.Name.ValueString(), Version: chart.Version.ValueString()}
+	return []bundle.Chart{{Repo: chart.Repo.ValueString(), Name: chart.Name.ValueString(), Version: chart.Version.ValueString()}}
 }
 
 type bundleGitModel struct {
@@ -130,7 +130,7 @@ func (m *bundleModel) git(ctx context.Context, diags *diag.Diagnostics) source.G
 }
 
 func (m *bundleModel) follows(ctx context.Context, diags *diag.Diagnostics) followed {
-	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), chart: m.followedChart(ctx, diags)}
+	return followed{name: m.Name.ValueString(), git: m.git(ctx, diags), charts: m.followedCharts(ctx, diags)}
 }
 
 func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, diags *diag.Diagnostics) *request {
@@ -155,7 +155,7 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 	}}
 	switch {
 	case !m.Chart.IsNull():
-		r.at, r.follows = "chart", m.followedChart(ctx, diags)
+		r.at, r.follows = "chart", len(m.followedCharts(ctx, diags)) > 0
 		r.Spec.Files = map[string]string{} // The chart is all there is.
 		r.Spec.Definition.Options.Helm = m.withChart(ctx, options.Helm, diags)
 	case !m.Git.IsNull():

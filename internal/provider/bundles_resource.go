@@ -82,7 +82,7 @@ func (r *bundlesResource[M, P]) ModifyPlan(ctx context.Context, req resource.Mod
 		if !creates {
 			stored = storedCommit(ctx, wanted.Git, req.Private, &resp.Diagnostics)
 			wanted.Images = storedImages(ctx, req.Private, &resp.Diagnostics)
-			wanted.Followed = wanted.followedVersion(ctx, req.Private, &resp.Diagnostics)
+			wanted.Followed = wanted.followedVersions(ctx, req.Private, &resp.Diagnostics)
 		}
 		planned = r.providerData.plan(ctx, *wanted, stored, &resp.Diagnostics)
 		if planned != nil {
@@ -127,7 +127,7 @@ func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadReque
 	of := P(&state).follows(ctx, &resp.Diagnostics)
 	r.providerData.refresh(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
 	r.providerData.refreshImages(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
-	r.providerData.refreshChart(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
+	r.providerData.refreshCharts(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
 }
 
 // Update makes known what the plan left open.
@@ -141,7 +141,7 @@ func (r *bundlesResource[M, P]) Update(ctx context.Context, req resource.UpdateR
 	stored := storedCommit(ctx, P(&plan).follows(ctx, &resp.Diagnostics).git, req.Private, &resp.Diagnostics)
 	wanted := P(&plan).request(ctx, &prior, false, &resp.Diagnostics)
 	if wanted != nil {
-		wanted.Followed = wanted.followedVersion(ctx, req.Private, &resp.Diagnostics)
+		wanted.Followed = wanted.followedVersions(ctx, req.Private, &resp.Diagnostics)
 	}
 	r.settle(ctx, &plan, wanted, stored, resp.Private, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() {

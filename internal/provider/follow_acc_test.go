@@ -90,6 +90,65 @@ resource "fleet_bundle" "db" {
 	s.expectNothing(t, 0)
 }
 
+// The same for charts that fleet.yaml files name: those with a constraint move, that with a version stays.
+func TestAccChartsOfFleetYAMLFollow(t *testing.T) {
+	t.Parallel()
+	w, s := newWorkspace(t), newFixture(t, testenv.Shared(t))
+	charts := charttest.New(t, charttest.Options{})
+	add := func(version string) {
+		for _, name := range []string{"web", "fixed"} {
+			charts.AddChart(chartOf(name, version))
+		}
+		charts.PushChart("acme/db", chartOf("db", version))
+	}
+	add("1.0.0")
+	folder := func(name, helm string) {
+		w.write(t, "repo/"+name+"/fleet.yaml", "name: "+name+"\ndefaultNamespace: "+s.namespace+"\nhelm: {"+helm+"}\n")
+	}
+	folder("web", "repo: "+charts.RepositoryURL()+", chart: web, version: ~1")
+	folder("fixed", "repo: "+charts.RepositoryURL()+", chart: fixed, version: 1.0.0")
+	folder("db", "chart: "+charts.RegistryURL("acme/db")+", version: ^1.0.0")
+	configure := func(follow string) {
+		t.Helper()
+		repository := strings.Replace(w.repository(), "{\n", "{\n  follow_charts = \""+follow+"\"\n", 1)
+		w.configure(t, s.provider(fmt.Sprintf("  registries = { %q = { plain_http = true } }\n", charts.RegistryURL("acme")), on), repository, target("", "fleet_gitrepo.all.bundles"))
+	}
+	expect := func(version string) {
+		t.Helper()
+		for name, want := range map[string]string{"web": version, "db": version, "fixed": "1.0.0"} {
+			if got := s.value(t, 0, name); got != want+" default" {
+				t.Errorf("%s is %q, want version %s", name, got, want)
+			}
+		}
+	}
+	configure("pinned")
+	w.apply(t)
+	add("1.1.0")
+	add("2.0.0")
+	w.expectEmptyPlan(t)
+
+	configure("constraint")
+	w.apply(t)
+	if diff := cmp.Diff([]string{"~ a/db", "~ a/web"}, w.plannedChanges(t)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	add("1.2.0")
+	w.run(t, "apply", "-input=false", "tfplan")
+	expect("1.1.0")
+
+	// One registry cannot be listed: its chart stays, and the other moves.
+	charts.Break("/v2/acme/db/tags/list", charttest.Truncate)
+	if output := unwrapped(w.run(t, "plan", "-input=false", "-out=tfplan")); !strings.Contains(output, "Cannot check for new chart versions of all") || !strings.Contains(output, `~ "a/web"`) || strings.Contains(output, `~ "a/db"`) {
+		t.Errorf("want a warning about db, and web to move:\n%s", output)
+	}
+	w.run(t, "apply", "-input=false", "tfplan")
+	if web, db := s.value(t, 0, "web"), s.value(t, 0, "db"); web != "1.2.0 default" || db != "1.1.0 default" {
+		t.Errorf("web is %q and db %q, want 1.2.0 and 1.1.0", web, db)
+	}
+	w.run(t, "destroy", "-auto-approve")
+	s.expectNothing(t, 0)
+}
+
 // The versions of a chart say what is newer than what is deployed.
 func TestAccChartVersions(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
 )
 
@@ -40,6 +41,9 @@ func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 		"`hold`: the bundle stays as it was last built, and the plan warns with the cause. A new bundle is left out. No bundle is removed while another cannot be built. " +
 		"A `fleet_gitrepo` that is created or replaced always stops, because it has no earlier bundles. " +
 		"A target that reads the bundle also needs `on_error = \"hold\"` if the former content no longer exists, as with `directory`.")
+	resp.Schema.Attributes["follow_charts"] = framework.OptionalString("What becomes of charts whose `helm.version` in a fleet.yaml is a constraint. `pinned` (default): the version that was found first stays. "+
+		"`constraint`: each refresh looks for a newer version that the constraint allows, and the next plan shows it as a change. It never moves to an older one. "+
+		"If versions of a chart cannot be listed, its version stays, and a warning says so.", stringvalidator.OneOf(followPinned, followConstraint))
 }
 
 // gitRepoResourceModel is that of the resource. The data source has no state in which a
@@ -47,7 +51,8 @@ func (r *gitRepoResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 type gitRepoResourceModel struct {
 	gitRepoModel
 
-	OnError types.String `tfsdk:"on_error"`
+	OnError      types.String `tfsdk:"on_error"`
+	FollowCharts types.String `tfsdk:"follow_charts"`
 }
 
 func (m *gitRepoResourceModel) read(ctx context.Context, from modelReader, diags *diag.Diagnostics) {
@@ -58,18 +63,28 @@ func (m *gitRepoResourceModel) write(ctx context.Context, to modelWriter, diags 
 	diags.Append(to.Set(ctx, m)...)
 }
 
-func (m *gitRepoResourceModel) follows(context.Context, *diag.Diagnostics) followed {
-	return followed{name: m.Name.ValueString(), git: m.git(), helmRepoURLRegex: m.HelmRepoURLRegex.ValueString()}
+func (m *gitRepoResourceModel) follows(_ context.Context, diags *diag.Diagnostics) followed {
+	of := followed{name: m.Name.ValueString(), git: m.git(), helmRepoURLRegex: m.HelmRepoURLRegex.ValueString()}
+	if m.FollowCharts.ValueString() != followConstraint {
+		return of
+	}
+	charts, err := source.ChartsToFollow(elementsOf(m.Bundles))
+	if err != nil {
+		addMessages(diags, report.NoNewCharts(of.name, err))
+	}
+	of.charts = charts
+	return of
 }
 
 // request holds no bundles for a create, which has none to hold: to leave one out could remove
 // what a replaced resource has made.
 func (m *gitRepoResourceModel) request(ctx context.Context, prior *gitRepoResourceModel, creates bool, diags *diag.Diagnostics) *request {
-	if !m.known(ctx) || m.OnError.IsUnknown() {
+	if !m.known(ctx) || m.OnError.IsUnknown() || m.FollowCharts.IsUnknown() {
 		return nil
 	}
 	m.hold = !creates && m.OnError.ValueString() == onErrorHold
 	r := m.requestOf(ctx, prior.gitRepoModel, diags)
+	r.follows = m.FollowCharts.ValueString() == followConstraint
 	return &r
 }
 

@@ -24,8 +24,8 @@ type request struct {
 	name string
 	// at is the attribute that says where the bundles are kept.
 	at string
-	// follows is the chart whose newer versions are deployed, nil for none.
-	follows *bundle.Chart
+	// follows says that newer versions of charts are deployed.
+	follows bool
 }
 
 // plan makes the bundles. stored is the commit that Read found, "" if it found none. It
@@ -116,8 +116,8 @@ type followed struct {
 	git  source.GitSource
 	// helmRepoURLRegex limits where credentials are sent.
 	helmRepoURLRegex string
-	// chart is the one whose newer versions are deployed, nil for none.
-	chart *bundle.Chart
+	// charts are those whose newer versions are deployed.
+	charts []bundle.Chart
 }
 
 // refresh finds out where a branch is now.
@@ -172,48 +172,43 @@ func (f *providerData) refreshImages(ctx context.Context, of followed, before pr
 	storeImages(ctx, after, known, found, diags)
 }
 
-// chartKey is where the version stands in private state that a followed chart allows.
-const chartKey = "chart"
+// chartsKey is where the versions stand in private state that followed charts allow.
+const chartsKey = "charts"
 
-// storedChart reads the version that was found last, the zero value if it was of another chart.
-func storedChart(ctx context.Context, chart bundle.Chart, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
-	raw, found := private.GetKey(ctx, chartKey)
+// storedCharts reads the versions that were found last.
+func storedCharts(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
+	raw, found := private.GetKey(ctx, chartsKey)
 	diags.Append(found...)
 	stored, err := source.DecodeFollowed(raw)
 	addMessages(diags, report.UnreadablePrivateState(err))
-	if stored.Chart != chart {
-		return source.FollowedChart{}
-	}
 	return stored
 }
 
-// followedVersion returns the version that a plan moves to: what a refresh has found.
-func (r request) followedVersion(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedChart {
-	if r.follows == nil {
-		return source.FollowedChart{}
+// followedVersions returns the versions that a plan moves to: what a refresh has found.
+func (r request) followedVersions(ctx context.Context, private privateReader, diags *diag.Diagnostics) source.FollowedCharts {
+	if !r.follows {
+		return nil
 	}
-	return storedChart(ctx, *r.follows, private, diags)
+	return storedCharts(ctx, private, diags)
 }
 
-// refreshChart looks for a newer version of a followed chart.
-func (f *providerData) refreshChart(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
-	if of.chart == nil {
+// refreshCharts looks for newer versions of followed charts.
+func (f *providerData) refreshCharts(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+	if len(of.charts) == 0 {
 		return
 	}
-	found, err := f.source.FollowChart(ctx, *of.chart)
-	if err != nil {
-		if !needsUnknown(err) {
-			addMessages(diags, report.NoNewCharts(of.name, err))
-		}
-		return
+	known := storedCharts(ctx, before, diags)
+	found, failed := f.source.FollowCharts(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, of.charts, known)
+	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
+		addMessages(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
 	}
-	if found == storedChart(ctx, *of.chart, before, diags) {
+	if slices.Equal(found, known) {
 		return
 	}
 	raw, err := found.Encode()
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the version of the chart of "+of.name, err))
+		addMessages(diags, report.Failed("Cannot store the versions of the charts of "+of.name, err))
 		return
 	}
-	diags.Append(after.SetKey(ctx, chartKey, raw)...)
+	diags.Append(after.SetKey(ctx, chartsKey, raw)...)
 }

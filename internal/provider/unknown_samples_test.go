@@ -190,7 +190,7 @@ func (s *samples) access() map[string]any {
 func (s *samples) gitRepos(t *testing.T) []sample {
 	t.Helper()
 	laid := map[string]any{
-		"name": "apps", "strict": true, "on_error": "hold", "helm_ignore": true, "image_scans": false, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
+		"name": "apps", "strict": true, "on_error": "hold", "follow_charts": "constraint", "helm_ignore": true, "image_scans": false, "submodules": true, "target_namespace": "ns", "service_account": "x", "labels": map[string]any{"key": "x"}, "paused": true,
 		"keep_resources": true, "delete_namespace": true, "correct_drift": map[string]any{"enabled": true, "force": true, "keep_fail_history": true},
 		"helm_repo_url_regex": "^https://", "force_sync_generation": 1,
 	}

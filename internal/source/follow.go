@@ -1,13 +1,19 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
 
 // FollowedChart is the newest version that a chart allowed when it was last looked for.
@@ -16,38 +22,112 @@ type FollowedChart struct {
 	Version string       `json:"version"`
 }
 
-// DecodeFollowed reads what Encode has written; nothing is the zero value.
-func DecodeFollowed(raw []byte) (FollowedChart, error) {
-	var followed FollowedChart
+// FollowedCharts are the charts whose newer versions are deployed, in the order of their addresses.
+type FollowedCharts []FollowedChart
+
+// DecodeFollowed reads what Encode has written; nothing is no chart.
+func DecodeFollowed(raw []byte) (FollowedCharts, error) {
 	if len(raw) == 0 {
-		return followed, nil
+		return nil, nil
 	}
+	var followed FollowedCharts
 	if err := json.Unmarshal(raw, &followed); err != nil {
-		return FollowedChart{}, fmt.Errorf("reading the version of a chart that is followed: %w", err)
+		return nil, fmt.Errorf("reading the versions of charts that are followed: %w", err)
 	}
 	return followed, nil
 }
 
-// Encode writes it as JSON.
-func (f FollowedChart) Encode() ([]byte, error) { return json.Marshal(f) }
+// Encode writes them as JSON.
+func (f FollowedCharts) Encode() ([]byte, error) { return json.Marshal(f) }
 
-// FollowChart looks for the newest version that a chart allows.
-func (s *Store) FollowChart(ctx context.Context, chart bundle.Chart) (FollowedChart, error) {
-	if s.charts.charts == nil {
-		return FollowedChart{}, errNoCharts
+// ChartsToFollow returns the charts of bundles that allow more than one version, each once: those of Helm
+// repositories and OCI registries. Elements whose descriptor is not known yet have none.
+func ChartsToFollow(bundles map[string]Element) ([]bundle.Chart, error) {
+	found := map[bundle.Chart]bool{}
+	for name, element := range bundles {
+		if element.Descriptor == "" {
+			continue
+		}
+		pins, err := PinsOf(element.Descriptor)
+		if err != nil {
+			return nil, &ElementError{Bundle: name, Problem: UnreadableDescriptor, Err: err}
+		}
+		for _, pinned := range pins {
+			if pinned.Folder == "" && allowsMore(pinned.Chart) {
+				found[pinned.Chart] = true
+			}
+		}
 	}
-	version, err := s.charts.charts.Version(ctx, chart)
-	if err != nil {
-		return FollowedChart{}, fmt.Errorf("looking for newer versions of the chart: %w", err)
-	}
-	return FollowedChart{Chart: chart, Version: version}, nil
+	return slices.SortedFunc(maps.Keys(found), compareCharts), nil
 }
 
-// move makes pins of the chart lead to its followed version if that is newer than the one they have.
-func (f FollowedChart) move(pins []Pinned) {
+func allowsMore(chart bundle.Chart) bool {
+	at, err := chart.Location()
+	if err != nil || at.Kind != bundle.Repository && at.Kind != bundle.OCI {
+		return false
+	}
+	_, err = semver.StrictNewVersion(strings.TrimPrefix(at.Version, "v"))
+	return err != nil
+}
+
+func compareCharts(a, b bundle.Chart) int {
+	return cmp.Or(strings.Compare(a.Repo, b.Repo), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+}
+
+// FollowCharts looks for the newest version that each chart allows. spec limits where credentials are
+// sent. A chart that cannot be looked for stays as it was, and failed says why.
+func (s *Store) FollowCharts(ctx context.Context, spec Spec, charts []bundle.Chart, before FollowedCharts) (found FollowedCharts, failed []error) {
+	versions, errs := make([]string, len(charts)), make([]error, len(charts))
+	var group errgroup.Group
+	group.SetLimit(chartsAtOnce)
+	for i, chart := range charts {
+		group.Go(func() error {
+			errs[i] = status.Recovering("looking for versions of a chart", func() (err error) {
+				versions[i], err = s.charts.version(ctx, spec, chart)
+				return err
+			})()
+			return nil
+		})
+	}
+	_ = group.Wait() // It returns no error.
+	for i, chart := range charts {
+		version := versions[i]
+		if errs[i] != nil {
+			failed = append(failed, fmt.Errorf("looking for newer versions of the chart: %w", errs[i]))
+			version = before.of(chart)
+		}
+		if version != "" {
+			found = append(found, FollowedChart{Chart: chart, Version: version})
+		}
+	}
+	return found, failed
+}
+
+func (c chartSources) version(ctx context.Context, spec Spec, chart bundle.Chart) (string, error) {
+	if c.charts == nil {
+		return "", errNoCharts
+	}
+	charts, err := c.chartsFor(spec, chart)
+	if err != nil {
+		return "", err
+	}
+	return charts.Version(ctx, chart)
+}
+
+// of returns the version of a chart, "" if there is none.
+func (f FollowedCharts) of(chart bundle.Chart) string {
+	i := slices.IndexFunc(f, func(of FollowedChart) bool { return of.Chart == chart })
+	if i < 0 {
+		return ""
+	}
+	return f[i].Version
+}
+
+// move makes pins of charts lead to their followed versions if those are newer than the ones they have.
+func (f FollowedCharts) move(pins []Pinned) {
 	for i, pinned := range pins {
-		if pinned.Folder == "" && pinned.Chart == f.Chart && isNewer(f.Version, pinned.Pin.Version) {
-			pins[i].Pin = bundle.Pin{Version: f.Version}
+		if version := f.of(pinned.Chart); pinned.Folder == "" && isNewer(version, pinned.Pin.Version) {
+			pins[i].Pin = bundle.Pin{Version: version}
 		}
 	}
 }

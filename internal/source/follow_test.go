@@ -48,15 +48,15 @@ func TestFollowedChart(t *testing.T) {
 	}
 	request.Known = settled.Elements
 	tests := map[string]struct {
-		followed source.FollowedChart
+		followed source.FollowedCharts
 		want     string
 	}{
 		"none":             {want: "1.1.0"},
-		"newer":            {followed: source.FollowedChart{Chart: of, Version: "1.2.0"}, want: "1.2.0"},
-		"the same":         {followed: source.FollowedChart{Chart: of, Version: "1.1.0"}, want: "1.1.0"},
-		"older":            {followed: source.FollowedChart{Chart: of, Version: "1.0.0"}, want: "1.1.0"},
-		"of another chart": {followed: source.FollowedChart{Chart: bundle.Chart{Repo: of.Repo, Name: "db"}, Version: "1.2.0"}, want: "1.1.0"},
-		"no version":       {followed: source.FollowedChart{Chart: of, Version: "main"}, want: "1.1.0"},
+		"newer":            {followed: source.FollowedCharts{{Chart: of, Version: "1.2.0"}}, want: "1.2.0"},
+		"the same":         {followed: source.FollowedCharts{{Chart: of, Version: "1.1.0"}}, want: "1.1.0"},
+		"older":            {followed: source.FollowedCharts{{Chart: of, Version: "1.0.0"}}, want: "1.1.0"},
+		"of another chart": {followed: source.FollowedCharts{{Chart: bundle.Chart{Repo: of.Repo, Name: "db"}, Version: "1.2.0"}}, want: "1.1.0"},
+		"no version":       {followed: source.FollowedCharts{{Chart: of, Version: "main"}}, want: "1.1.0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,5 +79,35 @@ func TestFollowedChart(t *testing.T) {
 	}
 	if _, err := source.DecodeFollowed([]byte("{")); err == nil {
 		t.Error("a damaged version is read")
+	}
+}
+
+// Only charts that allow more than one version are looked for, each once.
+func TestChartsToFollow(t *testing.T) {
+	t.Parallel()
+	repo := "https://charts.example.com"
+	pinned := func(charts ...bundle.Chart) source.Element {
+		descriptor := source.Descriptor{Bundle: "web", Spec: source.Spec{Files: map[string]string{}, Definition: &source.Definition{Name: "web"}}}
+		for _, chart := range charts {
+			descriptor.Charts = append(descriptor.Charts, source.Pinned{Chart: chart, Pin: bundle.Pin{Version: "1.0.0"}})
+		}
+		text, err := descriptor.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source.Element{Descriptor: text}
+	}
+	web, db := bundle.Chart{Repo: repo, Name: "web", Version: "~1"}, bundle.Chart{Repo: "oci://example.com/db"}
+	got, err := source.ChartsToFollow(map[string]source.Element{
+		"one":     pinned(web, bundle.Chart{Repo: repo, Name: "exact", Version: "1.0.0"}),
+		"two":     pinned(db, web, bundle.Chart{Repo: repo, Name: "exact", Version: "v1.0.0"}),
+		"three":   pinned(bundle.Chart{Name: "https://example.com/web-1.0.0.tgz"}, bundle.Chart{Name: "git::https://example.com/charts//web"}),
+		"unknown": {},
+	})
+	if diff := cmp.Diff([]bundle.Chart{web, db}, got); diff != "" || err != nil {
+		t.Errorf("error %v, charts (-want +got):\n%s", err, diff)
+	}
+	if _, err := source.ChartsToFollow(map[string]source.Element{"web": {Descriptor: "{"}}); err == nil {
+		t.Error("a damaged descriptor is read")
 	}
 }

@@ -42,9 +42,9 @@ type Request struct {
 	HoldBroken map[string]Element
 	// Images are the tags that were found for imageScans when they were last looked for.
 	Images []ScannedImage
-	// Followed is the newest version of a chart that is deployed when it is newer than what was
-	// found before; the zero value for none.
-	Followed FollowedChart
+	// Followed are the newest versions of charts that are deployed when they are newer than what was
+	// found before.
+	Followed FollowedCharts
 	// Refresh says that charts are looked for again, whatever was found before.
 	Refresh bool
 }
