@@ -66,7 +66,7 @@ type account struct {
 	own, foreign *http.Transport
 	patience     time.Duration
 
-	logins    fetch.Cache[login]      // What the helper has printed.
+	logins    fetch.Cache[login]      // What the helper has printed, by the time.
 	addSecret func(secrets ...string) // It gets what the helper prints, nil for nobody.
 }
 
@@ -96,7 +96,7 @@ func newAccess(config FetchConfig, patience time.Duration) (*access, error) {
 
 var (
 	errNoPrefix = errors.New("it must be the beginning of a URL: https://, http:// or oci://, a host, and optionally a path")
-	errTwoWays  = errors.New("set one of token, username with password, and exec")
+	errTwoWays  = errors.New("set one of token, username with password, or exec")
 )
 
 func newAccount(prefix string, registry Registry, patience time.Duration, trust fetch.Trust) (*account, error) {

@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 )
 
 // Helper is a command that prints the credentials of a registry, as Docker's credential helpers do
 // (https://github.com/docker/docker-credential-helpers): it reads the host from standard input, such as
-// "ghcr.io", and prints {"Username": "…", "Secret": "…"}. "<token>" as user name says that the secret is
+// "ghcr.io" or "https://index.docker.io/v1/" for Docker Hub, and prints {"Username": "…", "Secret": "…"}. "<token>" as user name says that the secret is
 // an identity token, which OCI registries take only.
 type Helper struct {
 	Command string
@@ -29,33 +33,33 @@ type login struct {
 	token, identity string
 }
 
-const (
-	// identityUser is what a helper prints as user name beside an identity token.
-	identityUser = "<token>"
-	// dockerHub is how Docker's helpers know the registry docker.io.
-	dockerHub = "https://index.docker.io/v1/"
-)
+// identityUser is what a helper prints as user name beside an identity token.
+const identityUser = "<token>"
+
+// loginTime is how long what a helper has printed is used. Tokens of clouds live for an hour or less, and
+// helpers print new ones in time.
+const loginTime = 5 * time.Minute
 
 var (
 	errNoLogin   = errors.New("its output is not an object with Username and Secret, as Docker's credential helpers print it")
 	errWantsName = errors.New("it printed an identity token, which only OCI registries take")
 )
 
-// login returns the credentials of the entry. A command that prints them runs once for a process. The
+// login returns the credentials of the entry. A command that prints them runs again after loginTime. The
 // error is a *command.CredentialsError then.
 func (a *account) login(ctx context.Context) (login, error) {
 	if a.registry.Helper == nil {
 		return login{username: a.registry.Username, password: a.registry.Password, token: a.registry.Token}, nil
 	}
-	return a.logins.Get(ctx, "", "reading the credentials of a registry", a.runHelper)
+	period := time.Now().Truncate(loginTime).Format(time.RFC3339)
+	return a.logins.Get(ctx, period, "reading the credentials of a registry", a.runHelper)
 }
 
 func (a *account) runHelper(ctx context.Context) (login, error) {
-	host := a.at.Host
-	if host == "docker.io" {
-		host = dockerHub
+	helper := command.Command{
+		Name: a.registry.Helper.Command, Args: a.registry.Helper.Args, Env: a.registry.Helper.Env, Input: a.server() + "\n",
+		Limit: command.DefaultLimit, PrintsErrors: true,
 	}
-	helper := command.Command{Name: a.registry.Helper.Command, Args: a.registry.Helper.Args, Env: a.registry.Helper.Env, Input: host + "\n", Limit: command.DefaultLimit}
 	if len(helper.Args) == 0 {
 		helper.Args = []string{"get"}
 	}
@@ -81,6 +85,15 @@ func (a *account) runHelper(ctx context.Context) (login, error) {
 		a.addSecret(got.password, got.identity)
 	}
 	return got, err
+}
+
+// server returns the name by which helpers know a registry: its host as configured, or that of Docker Hub.
+func (a *account) server() string {
+	parsed, err := url.Parse(a.prefix)
+	if err != nil {
+		return a.at.Host
+	}
+	return credentials.ServerAddressFromRegistry(parsed.Host)
 }
 
 // Secrets are the values of a registry that nobody may read.

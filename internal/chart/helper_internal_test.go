@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 )
 
 func TestRegistryWithoutCredentials(t *testing.T) {
@@ -15,5 +17,24 @@ func TestRegistryWithoutCredentials(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"password", "token", "variable", "argument"}, registry.Secrets()); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+}
+
+func TestServerOfAHelper(t *testing.T) {
+	t.Parallel()
+	for prefix, want := range map[string]string{
+		"oci://ghcr.io/acme":                 "ghcr.io",
+		"oci://docker.io/acme":               "https://index.docker.io/v1/",
+		"oci://registry-1.docker.io/acme":    "https://index.docker.io/v1/",
+		"https://[::1]:5000/charts":          "[::1]:5000",
+		"https://charts.example.com:443/all": "charts.example.com:443",
+	} {
+		made, err := newAccount(prefix, Registry{}, 0, fetch.Trust{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.server(); got != want {
+			t.Errorf("%s: got %q, want %q", prefix, got, want)
+		}
 	}
 }

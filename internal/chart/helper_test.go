@@ -50,7 +50,9 @@ func TestHelper(t *testing.T) {
 		"an identity token elsewhere":    {basic, ofRepository, prints + "'<token>' '" + password + "'", "it printed an identity token, which only OCI registries take"},
 		"another password":               {basic, ofRepository, prints + username + " other", "the server refused the credentials"},
 		"a command that fails":           {basic, ofRegistry, "echo 'no session for " + password + ": '$SESSION >&2; exit 3", "there are no credentials: getting credentials from the command"},
-		"a command that prints no login": {basic, ofRepository, "echo credentials not found in native keychain", "its output is not an object with Username and Secret"},
+		"a command that prints no login": {basic, ofRepository, "echo nothing", "its output is not an object with Username and Secret"},
+		"a command that prints why":      {basic, ofRepository, "echo credentials not found in native keychain for $SESSION; exit 1", "exit status 1; it reported: credentials not found in native keychain for (sensitive value)"},
+		"a login of a failed command":    {basic, ofRepository, prints + username + " '" + password + "'; exit 1", "exit status 1"},
 		"a command without end":          {basic, ofRepository, "yes", "it printed more than 1 MiB"},
 	}
 	for name, test := range tests {
@@ -114,7 +116,7 @@ func TestHelperBesidePassword(t *testing.T) {
 	for _, registry := range []chart.Registry{{Token: "x"}, {Username: "x", Password: "x"}, {Username: "x"}} {
 		registry.Helper = &chart.Helper{Command: "docker-credential-test"}
 		_, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{"oci://ghcr.io": registry}})
-		if wrong, ok := errors.AsType[*chart.RegistryError](err); !ok || !strings.Contains(wrong.Error(), "and exec") {
+		if wrong, ok := errors.AsType[*chart.RegistryError](err); !ok || !strings.Contains(wrong.Error(), "or exec") {
 			t.Errorf("%+v: error %v, want a RegistryError", registry, err)
 		}
 	}

@@ -57,6 +57,8 @@ type Command struct {
 	Input string
 	// Limit is how long it may take.
 	Limit time.Duration
+	// PrintsErrors says that it prints to standard output why it failed, unless that is JSON.
+	PrintsErrors bool
 }
 
 // Run gives read what the command prints. When ctx ends the command is killed, and whatever it has
@@ -86,7 +88,11 @@ func (c Command) Run(ctx context.Context, read func(printed []byte) error, secre
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
-	if line := c.shown(said.String(), printed.content.Bytes(), secrets); line != "" {
+	reported := said.String()
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.Exited() && c.PrintsErrors && reported == "" && !json.Valid(printed.content.Bytes()) {
+		reported = printed.content.String()
+	}
+	if line := c.shown(reported, printed.content.Bytes(), secrets); line != "" {
 		err = fmt.Errorf("%w; it reported: %s", err, line)
 	}
 	return &CredentialsError{Command: c.Name, Err: err}

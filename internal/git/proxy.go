@@ -2,15 +2,19 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,46 +25,93 @@ import (
 )
 
 const (
-	// proxyTimeout is for the answer of a proxy, which connects to the server first.
+	// proxyTimeout is for the response of a proxy, which connects to the server first.
 	proxyTimeout = 30 * time.Second
-	maxHeader    = 16 << 10
+	// maxHeader bounds in bytes what a proxy sends before the tunnel.
+	maxHeader = 16 << 10
+)
+
+var (
+	errProxyURL     = errors.New("ALL_PROXY is not the URL of a proxy: http://, https:// or socks5://, a host and a port. Escape special characters of a password, such as %23 for #")
+	errSilentProxy  = fmt.Errorf("the proxy did not respond within %s", proxyTimeout)
+	errStrangeProxy = errors.New("it does not respond as an HTTP proxy does")
 )
 
 // dialHost connects to a server of ssh: through the proxy that ALL_PROXY names, unless NO_PROXY excepts
 // the server. The proxy speaks HTTP, HTTP over TLS or SOCKS5, by the scheme of its URL. A server on this
-// machine is never reached through a proxy that speaks HTTP.
+// machine is never reached through a proxy.
 func (a access) dialHost(ctx context.Context, server string) (net.Conn, error) {
-	all := cmp.Or(os.Getenv("ALL_PROXY"), os.Getenv("all_proxy"))
-	by, err := url.Parse(all)
-	if err != nil || by.Scheme != "http" && by.Scheme != "https" {
-		return proxy.Dial(ctx, "tcp", server)
-	}
-	environment := httpproxy.Config{HTTPSProxy: all, NoProxy: cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))}
-	by, err = environment.ProxyFunc()(&url.URL{Scheme: "https", Host: server})
+	by, err := sshProxy(server)
 	if err != nil {
-		return nil, fmt.Errorf("reading ALL_PROXY: %w", err)
+		return nil, err
 	}
 	if by == nil {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", server)
 	}
-	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, proxyTimeout, errSilentProxy)
 	defer cancel()
-	conn, err := a.connect(ctx, by, server)
+	conn, err := a.dialThrough(ctx, by, server)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s through the proxy %s://%s: %w", server, by.Scheme, by.Host, err)
 	}
 	return conn, nil
 }
 
-// connect asks a proxy for a tunnel.
-func (a access) connect(ctx context.Context, by *url.URL, server string) (net.Conn, error) {
-	conn, err := a.dialProxy(ctx, by)
+// sshProxy returns the proxy for a server, nil for none.
+func sshProxy(server string) (*url.URL, error) {
+	all := cmp.Or(os.Getenv("ALL_PROXY"), os.Getenv("all_proxy"))
+	if all == "" {
+		return nil, nil //nolint:nilnil // as in net/http
+	}
+	if !strings.Contains(all, "://") {
+		all = "http://" + all // As for HTTPS_PROXY.
+	}
+	by, err := url.Parse(all)
+	if err != nil || by.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, by.Scheme) {
+		return nil, errProxyURL // Without the URL, which can have a password.
+	}
+	excepting := httpproxy.Config{HTTPSProxy: all, NoProxy: cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))}
+	if used, err := excepting.ProxyFunc()(&url.URL{Scheme: "https", Host: server}); err != nil || used == nil {
+		return nil, err
+	}
+	return by, nil
+}
+
+func (a access) dialThrough(ctx context.Context, by *url.URL, server string) (net.Conn, error) {
+	address := net.JoinHostPort(by.Hostname(), cmp.Or(by.Port(), map[string]string{"http": "80", "https": "443"}[by.Scheme], "1080"))
+	switch by.Scheme {
+	case "http":
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		return connect(ctx, conn, by.User, server)
+	case "https":
+		conn, err := fetch.DialTLS(ctx, a.trust, address)
+		if invalid, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			// Not the server's: ca_bundle of its entry does not count here.
+			return nil, errors.New(invalid.Error() + "; set ca_bundle in the provider, under tls, to the certificate of the proxy's authority")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return connect(ctx, conn, by.User, server)
+	}
+	dialer, err := proxy.FromURL(by, &net.Dialer{})
 	if err != nil {
 		return nil, err
 	}
+	if dialer, ok := dialer.(proxy.ContextDialer); ok {
+		return dialer.DialContext(ctx, "tcp", server)
+	}
+	return dialer.Dial("tcp", server)
+}
+
+// connect asks an HTTP proxy for a tunnel.
+func connect(ctx context.Context, conn net.Conn, user *url.Userinfo, server string) (net.Conn, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	tunnel, err := openTunnel(ctx, conn, by.User, server)
-	if !release() && err == nil {
+	tunnel, err := openTunnel(conn, user, server)
+	if !release() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -70,41 +121,40 @@ func (a access) connect(ctx context.Context, by *url.URL, server string) (net.Co
 	return tunnel, nil
 }
 
-func (a access) dialProxy(ctx context.Context, by *url.URL) (net.Conn, error) {
-	if by.Scheme == "http" {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(by.Hostname(), cmp.Or(by.Port(), "80")))
-	}
-	return fetch.DialTLS(ctx, a.trust, net.JoinHostPort(by.Hostname(), cmp.Or(by.Port(), "443")))
-}
-
-func openTunnel(ctx context.Context, conn net.Conn, user *url.Userinfo, server string) (net.Conn, error) {
+// openTunnel repeats no word of the proxy in an error: it knows a password.
+func openTunnel(conn net.Conn, user *url.Userinfo, server string) (net.Conn, error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: server}, Host: server, Header: http.Header{}}
 	if user != nil {
 		password, _ := user.Password()
 		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
 	}
-	if err := request.WithContext(ctx).Write(conn); err != nil {
+	if err := request.Write(conn); err != nil {
 		return nil, err
 	}
-	// The server speaks only when it is spoken to after this, or its first bytes come with the header.
-	limited := &io.LimitedReader{R: conn, N: maxHeader}
-	reader := bufio.NewReader(limited)
-	response, err := http.ReadResponse(reader, request)
-	if err != nil {
-		return nil, err
+	reader := bufio.NewReader(&io.LimitedReader{R: conn, N: maxHeader})
+	status := http.StatusContinue
+	for status < http.StatusOK { // Responses before the last one.
+		// The body is left alone. What follows the header of a tunnel are bytes of the server.
+		response, err := http.ReadResponse(reader, request) //nolint:bodyclose // To close it would wait for its end.
+		if _, broken := errors.AsType[net.Error](err); err != nil && !broken {
+			return nil, errStrangeProxy
+		}
+		if err != nil {
+			return nil, err
+		}
+		status = response.StatusCode
 	}
-	if response.StatusCode != http.StatusOK {
-		_ = response.Body.Close()
-		return nil, fmt.Errorf("it responded with %s", strings.TrimSpace(response.Status))
+	if status >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("it responded with status %d %s", status, http.StatusText(status))
 	}
 	early, err := reader.Peek(reader.Buffered())
 	if err != nil {
 		return nil, err
 	}
-	return &tunnelConn{Conn: conn, reader: io.MultiReader(strings.NewReader(string(early)), conn)}, nil
+	return &tunnelConn{Conn: conn, reader: io.MultiReader(bytes.NewReader(early), conn)}, nil
 }
 
-// A tunnelConn reads first what came with the header of the proxy.
+// A tunnelConn reads first what came with the header of the proxy: a server of ssh speaks unasked.
 type tunnelConn struct {
 	net.Conn
 

@@ -1,7 +1,11 @@
 package git_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,29 +36,35 @@ func TestSSHProxy(t *testing.T) {
 	_, key, _ := strings.Cut(s.KnownHosts(), " ")
 	tests := map[string]struct {
 		overTLS   bool
+		proxy     string // what ALL_PROXY is instead of the proxy's URL
 		user      string
 		noProxy   string
-		answer    func(http.ResponseWriter) // instead of a tunnel
+		respond   func(http.ResponseWriter) // instead of opening a tunnel
 		untrusted bool
 		asked     []string // host, and the Proxy-Authorization that came with it
 		says      string   // of the error, "" if there is none
 	}{
-		"HTTP":                   {asked: []string{"git.example.com:22 "}},
-		"HTTP with a password":   {user: "user:word@", asked: []string{"git.example.com:22 Basic dXNlcjp3b3Jk"}},
-		"HTTP over TLS":          {overTLS: true, asked: []string{"git.example.com:22 "}},
-		"an unknown certificate": {overTLS: true, untrusted: true, says: "certificate"},
-		"an excepted server":     {noProxy: "example.com", says: "reading from ssh://"},
+		"HTTP":                                 {asked: []string{"git.example.com:22 "}},
+		"HTTP with a password":                 {user: "user:hunter2@", asked: []string{"git.example.com:22 Basic dXNlcjpodW50ZXIy"}},
+		"HTTP over TLS":                        {overTLS: true, asked: []string{"git.example.com:22 "}},
+		"an unknown certificate":               {overTLS: true, untrusted: true, says: "set ca_bundle in the provider, under tls, to the certificate of the proxy's authority"},
+		"an excepted server":                   {noProxy: "example.com", says: "reading from ssh://"},
+		"another scheme":                       {proxy: "ftp://user:hunter2@127.0.0.1:1", says: "ALL_PROXY is not the URL of a proxy"},
+		"a password with a number sign":        {proxy: "http://user:hunter2#@127.0.0.1:1", says: "ALL_PROXY is not the URL of a proxy"},
+		"a server that speaks with the header": {respond: func(w http.ResponseWriter) { earlyTunnel(t, w, address.Host) }, asked: []string{"git.example.com:22 "}},
 		"a proxy that refuses": {
-			user: "user:word@", answer: func(w http.ResponseWriter) { http.Error(w, "no", http.StatusForbidden) },
-			asked: []string{"git.example.com:22 Basic dXNlcjp3b3Jk"}, says: "it responded with 403 Forbidden",
+			user: "user:hunter2@", respond: func(w http.ResponseWriter) { hijack(w, "HTTP/1.1 403 hunter2 for user\r\nContent-Length: 500\r\n\nw") },
+			asked: []string{"git.example.com:22 Basic dXNlcjpodW50ZXIy"}, says: "it responded with status 403 Forbidden",
+		},
+		"what is no HTTP": {
+			user: "user:hunter2@", respond: func(w http.ResponseWriter) { hijack(w, "user:hunter2\r\n\r\n") },
+			asked: []string{"git.example.com:22 Basic dXNlcjpodW50ZXIy"}, says: "it does not respond as an HTTP proxy does",
 		},
 		"a header without end": {
-			answer: func(w http.ResponseWriter) {
-				for range 3000 {
-					w.Header().Add("X-Long", "0123456789")
-				}
+			respond: func(w http.ResponseWriter) {
+				hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Long: 0123456789\r\n", 3000))
 			},
-			asked: []string{"git.example.com:22 "}, says: "through the proxy",
+			asked: []string{"git.example.com:22 "}, says: "it does not respond as an HTTP proxy does",
 		},
 	}
 	for name, test := range tests {
@@ -66,8 +76,8 @@ func TestSSHProxy(t *testing.T) {
 				mu.Lock()
 				asked = append(asked, r.Host+" "+r.Header.Get("Proxy-Authorization"))
 				mu.Unlock()
-				if test.answer != nil {
-					test.answer(w)
+				if test.respond != nil {
+					test.respond(w)
 					return
 				}
 				tunnel(w, r, address.Host)
@@ -84,9 +94,9 @@ func TestSSHProxy(t *testing.T) {
 			}
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSSHProxyChild$", "-test.v")
 			child.Env = append(os.Environ(), "FLEET_TEST_COMMIT="+head, "FLEET_TEST_BUNDLE="+trusted, "FLEET_TEST_KEY="+s.SSHKey(), "FLEET_TEST_HOSTS=git.example.com "+key,
-				"ALL_PROXY="+strings.Replace(proxy.URL, "://", "://"+test.user, 1), "NO_PROXY="+test.noProxy)
+				"ALL_PROXY="+cmp.Or(test.proxy, strings.Replace(proxy.URL, "://", "://"+test.user, 1)), "NO_PROXY="+test.noProxy)
 			output, err := child.CombinedOutput()
-			if (err == nil) != (test.says == "") || !strings.Contains(string(output), test.says) || strings.Contains(string(output), "word") {
+			if (err == nil) != (test.says == "") || !strings.Contains(string(output), test.says) || strings.Contains(string(output), "hunter2") {
 				t.Errorf("the other process: %v, want an error with %q: %s", err, test.says, output)
 			}
 			mu.Lock()
@@ -96,6 +106,45 @@ func TestSSHProxy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hijack sends text and leaves the connection open.
+func hijack(w http.ResponseWriter, text string) {
+	_, buffered, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_, _ = buffered.WriteString(text) // The client may have closed it.
+		_ = buffered.Flush()
+	}
+}
+
+// earlyTunnel sends the first bytes of the server with the header of the proxy.
+func earlyTunnel(t *testing.T, w http.ResponseWriter, to string) {
+	t.Helper()
+	var dialer net.Dialer
+	server, err := dialer.DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	banner := make([]byte, 4)
+	if _, err := io.ReadFull(server, banner); err != nil {
+		t.Error(err)
+	}
+	client, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	fmt.Fprintf(buffered, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n%s", banner)
+	_ = buffered.Flush() // The client may have closed it.
+	go func() {
+		_, _ = io.Copy(server, buffered)
+		_ = server.Close()
+	}()
+	go func() {
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	}()
 }
 
 // TestSSHProxyChild runs in a process of its own.

@@ -2,34 +2,36 @@ package protocol
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // hideSource takes the attribute from diagnostics beside which Terraform would print a credential that
-// stands in the configuration. Terraform prints the source of the attribute that a diagnostic is about:
-// the first line of its expression up to 1.11, and all of it in 1.15. Without an attribute it prints the
-// first line of the block.
-//
-// An attribute is printed by itself and as a part of what it is in: `git` and `git["https://github.com/"]`
-// have a `token`.
+// stands in the configuration, and names the attribute in the text instead. Terraform prints the source
+// of the attribute that a diagnostic is about: whole lines of it up to 1.11, and in 1.15 all of its
+// expression, or that of the attribute around it. Without an attribute it prints the first line of the
+// block. So an error about `clusters["a"].request_timeout` could show the token of the cluster.
 func (s server) hideSource(ctx context.Context, request any, diagnostics []*tfprotov6.Diagnostic) {
 	if !slices.ContainsFunc(diagnostics, func(d *tfprotov6.Diagnostic) bool { return d != nil && d.Attribute != nil }) {
 		return
 	}
 	schemas, err := s.ProviderServer.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	for _, diagnostic := range diagnostics {
-		if diagnostic != nil && diagnostic.Attribute != nil && (err != nil || hasCredential(schemas, request, diagnostic.Attribute)) {
-			diagnostic.Attribute = nil
+		if diagnostic == nil || diagnostic.Attribute == nil || err == nil && !isBesideCredential(schemas, request, diagnostic.Attribute) {
+			continue
 		}
+		diagnostic.Detail = strings.TrimPrefix(diagnostic.Detail+"\n\nThis is about "+inHCL(diagnostic.Attribute)+".", "\n\n")
+		diagnostic.Attribute = nil
 	}
 }
 
-// hasCredential reports whether a path leads to a credential or to what contains one: sensitive
-// attributes of the provider, and write-only ones of resources.
-func hasCredential(schemas *tfprotov6.GetProviderSchemaResponse, request any, path *tftypes.AttributePath) bool {
+// isBesideCredential reports whether the attribute of the block that a path begins with is a credential or
+// contains one: a sensitive attribute of the provider, or a write-only one of a resource.
+func isBesideCredential(schemas *tfprotov6.GetProviderSchemaResponse, request any, path *tftypes.AttributePath) bool {
 	isCredential := func(of *tfprotov6.SchemaAttribute) bool { return of.WriteOnly }
 	var schema *tfprotov6.Schema
 	switch request := request.(type) {
@@ -43,36 +45,37 @@ func hasCredential(schemas *tfprotov6.GetProviderSchemaResponse, request any, pa
 	case *tfprotov6.ApplyResourceChangeRequest:
 		schema = schemas.ResourceSchemas[request.TypeName]
 	}
-	if schema == nil || schema.Block == nil {
+	if schema == nil || schema.Block == nil || len(path.Steps()) == 0 {
 		return false
 	}
-	attributes := schema.Block.Attributes
-	var last *tfprotov6.SchemaAttribute
-	for _, step := range path.Steps() {
-		name, isName := step.(tftypes.AttributeName)
-		if !isName {
-			continue // An element has the attributes of its collection.
-		}
-		at := slices.IndexFunc(attributes, func(of *tfprotov6.SchemaAttribute) bool { return of.Name == string(name) })
-		if at < 0 {
-			return false
-		}
-		last = attributes[at]
-		if isCredential(last) {
-			return true
-		}
-		attributes = nested(last)
-	}
-	return last != nil && slices.ContainsFunc(nested(last), func(of *tfprotov6.SchemaAttribute) bool { return contains(of, isCredential) })
+	first := path.Steps()[0]
+	return slices.ContainsFunc(schema.Block.Attributes, func(of *tfprotov6.SchemaAttribute) bool {
+		return tftypes.AttributeName(of.Name) == first && contains(of, isCredential)
+	})
 }
 
 func contains(attribute *tfprotov6.SchemaAttribute, is func(*tfprotov6.SchemaAttribute) bool) bool {
-	return is(attribute) || slices.ContainsFunc(nested(attribute), func(of *tfprotov6.SchemaAttribute) bool { return contains(of, is) })
+	return is(attribute) || attribute.NestedType != nil &&
+		slices.ContainsFunc(attribute.NestedType.Attributes, func(of *tfprotov6.SchemaAttribute) bool { return contains(of, is) })
 }
 
-func nested(attribute *tfprotov6.SchemaAttribute) []*tfprotov6.SchemaAttribute {
-	if attribute.NestedType == nil {
-		return nil
+// inHCL writes a path as in a configuration, such as clusters["a"].exec.args[0].
+func inHCL(path *tftypes.AttributePath) string {
+	var text strings.Builder
+	for i, step := range path.Steps() {
+		switch step := step.(type) {
+		case tftypes.AttributeName:
+			if i > 0 {
+				text.WriteString(".")
+			}
+			text.WriteString(string(step))
+		case tftypes.ElementKeyString:
+			fmt.Fprintf(&text, "[%q]", string(step))
+		case tftypes.ElementKeyInt:
+			fmt.Fprintf(&text, "[%d]", int64(step))
+		default:
+			text.WriteString("[…]") // An element of a set.
+		}
 	}
-	return attribute.NestedType.Attributes
+	return text.String()
 }

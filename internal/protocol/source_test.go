@@ -56,17 +56,17 @@ func TestSourceOfCredentialsIsNotPrinted(t *testing.T) {
 	tests := map[string]struct {
 		path       *tftypes.AttributePath
 		ofResource bool
-		want       bool // that the diagnostic is still about the attribute
+		want       string // the text about the attribute, "" if the diagnostic is still about it
 	}{
-		"an attribute":                          {path: root().WithAttributeName("owner"), want: true},
-		"an attribute beside a credential":      {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("user"), want: true},
-		"a credential":                          {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("app").WithAttributeName("key")},
-		"an object with a credential":           {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("app")},
-		"an entry with a credential deep in it": {path: root().WithAttributeName("git").WithElementKeyString("a")},
-		"a map with credentials":                {path: root().WithAttributeName("git")},
-		"an attribute that is none":             {path: root().WithAttributeName("gti"), want: true},
-		"sensitive input of a resource":         {path: root().WithAttributeName("bundles"), ofResource: true, want: true},
-		"write-only input of a resource":        {path: root().WithAttributeName("values_wo").WithElementKeyString("web"), ofResource: true},
+		"an attribute":                          {path: root().WithAttributeName("owner")},
+		"an attribute beside a credential":      {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("user"), want: `git["a"].user`},
+		"a credential":                          {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("app").WithAttributeName("key"), want: `git["a"].app.key`},
+		"an element of a list":                  {path: root().WithAttributeName("git").WithElementKeyString("a").WithAttributeName("list").WithElementKeyInt(1), want: `git["a"].list[1]`},
+		"an entry with a credential deep in it": {path: root().WithAttributeName("git").WithElementKeyString("a"), want: `git["a"]`},
+		"a map with credentials":                {path: root().WithAttributeName("git"), want: "git"},
+		"an attribute that is none":             {path: root().WithAttributeName("gti")},
+		"sensitive input of a resource":         {path: root().WithAttributeName("bundles"), ofResource: true},
+		"write-only input of a resource":        {path: root().WithAttributeName("values_wo").WithElementKeyString("web"), ofResource: true, want: `values_wo["web"]`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,9 +86,9 @@ func TestSourceOfCredentialsIsNotPrinted(t *testing.T) {
 				}
 				got = response.Diagnostics
 			}
-			want := []*tfprotov6.Diagnostic{nil, {Summary: "about no attribute"}, {}}
-			if test.want {
-				want[2].Attribute = test.path
+			want := []*tfprotov6.Diagnostic{nil, {Summary: "about no attribute"}, {Attribute: test.path}}
+			if test.want != "" {
+				want[2] = &tfprotov6.Diagnostic{Detail: "This is about " + test.want + "."}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("diagnostics (-want +got):\n%s", diff)

@@ -63,9 +63,19 @@ func TestAccBadInput(t *testing.T) {
 			want:    []string{"Cannot build the bundles of one", closed.URL("closed")},
 		},
 		"credentials without a scheme": {
-			git:     "\"github.com/acme\" = {\n token = \"wrong-password\"\n}", // Terraform shows the line of the key.
+			git:     "\"github.com/acme\" = { token = \"wrong-password\" }",
 			bundles: repo(good, ""),
 			want:    []string{"Credentials that cover no repository", "such as", "https://github.com/acme"},
+		},
+		"a duration that is none": {
+			cluster: `z = { host = "https://127.0.0.1:1", token = "wrong-password", request_timeout = "soon" }`,
+			bundles: repo(good, ""),
+			want:    []string{"Invalid duration", `This is about clusters["z"].request_timeout`},
+		},
+		"an entry that is an expression": {
+			cluster: `(format("%s", "z")) = { host = "https://127.0.0.1:1", token = "wrong-password", request_timeout = "soon" }`,
+			bundles: repo(good, ""),
+			want:    []string{"Invalid duration", `This is about clusters["z"].request_timeout`},
 		},
 		"a revision that does not exist": {
 			bundles: repo(good, `revision = "v9"`),

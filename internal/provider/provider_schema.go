@@ -93,7 +93,7 @@ func registryAttributes() map[string]schema.Attribute {
 		"token":    framework.SecretString("Bearer token, instead of user name and password."),
 		"exec": framework.OptionalObject("A command that prints user name and password, as "+
 			"[Docker's credential helpers](https://github.com/docker/docker-credential-helpers) do: it reads the host from standard input, such as `ghcr.io`, "+
-			"and prints `{\"Username\": \"…\", \"Secret\": \"…\"}`. It runs once for each Terraform command, when a chart or an image is looked for.", map[string]schema.Attribute{
+			"and prints `{\"Username\": \"…\", \"Secret\": \"…\"}`. It runs for each entry when a chart or an image is looked for, and again after 5 minutes.", map[string]schema.Attribute{
 			"command": framework.RequiredString("The command, such as `docker-credential-ecr-login`."),
 			"args":    framework.OptionalStrings("Its arguments. Default `[\"get\"]`."),
 			"env":     framework.OptionalStringMap("Environment variables for it."),

@@ -174,10 +174,8 @@ func (f *Fleet) Contexts() []string { return f.env.Contexts() }
 
 // Stop ends Fleet and its clusters and removes their folder. A second call does nothing.
 func (f *Fleet) Stop(ctx context.Context) error {
-	if err := f.find(f.Contexts()...); err != nil {
-		return err
-	}
-	if err := f.env.Stop(ctx); err != nil {
+	err := f.find(f.Contexts()...)
+	if err := errors.Join(err, f.env.Stop(ctx)); err != nil {
 		return err
 	}
 	f.mu.Lock()

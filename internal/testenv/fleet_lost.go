@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -22,7 +23,7 @@ import (
 // One write would not be enough: Fleet computes the status of a Cluster from an object that it has read
 // before, and writes all of it, with the former time.
 func (f *Fleet) LoseAgent(ctx context.Context, cluster string) error {
-	if err := f.StopAgent(ctx, cluster); err != nil {
+	if err := errors.Join(f.find(cluster), f.StopAgent(ctx, cluster)); err != nil {
 		return err
 	}
 	management, err := f.newFleetClient(FleetManagement)
@@ -97,9 +98,12 @@ func (l *lostAgent) write(ctx context.Context) (*unstructured.Unstructured, erro
 func (l *lostAgent) writeAgain(ctx context.Context, events watch.Interface) error {
 	defer events.Stop()
 	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			return fmt.Errorf("watching cluster %s: %w", l.cluster, apierrors.FromObject(event.Object))
+		}
 		found, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type == watch.Deleted {
-			return fmt.Errorf("watching cluster %s: got event %s of a %T", l.cluster, event.Type, event.Object)
+			return fmt.Errorf("watching cluster %s: it was deleted", l.cluster)
 		}
 		if seen, _, _ := unstructured.NestedString(found.Object, "status", "agent", "lastSeen"); seen == l.lastSeen {
 			continue

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -77,19 +78,17 @@ func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
 // StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
 // 15 s after the start. It does nothing if the agent runs.
 func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
-	if err := f.find(cluster); err != nil {
-		return err
-	}
+	err := f.find(cluster)
 	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
 	defer cancel()
-	management, err := f.newFleetClient(FleetManagement)
-	if err != nil {
-		return err
+	management, notMade := f.newFleetClient(FleetManagement)
+	if notMade != nil {
+		return errors.Join(err, notMade)
 	}
-	if err := f.startAgent(ctx, management, cluster); err != nil {
-		return fmt.Errorf("starting the agent of cluster %s: %w", cluster, err)
+	if notStarted := f.startAgent(ctx, management, cluster); notStarted != nil {
+		err = errors.Join(err, fmt.Errorf("starting the agent of cluster %s: %w", cluster, notStarted))
 	}
-	return nil
+	return err
 }
 
 func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster string) error {
