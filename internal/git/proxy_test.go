@@ -49,7 +49,7 @@ func TestSSHProxy(t *testing.T) {
 		"HTTP over TLS":                        {overTLS: true, asked: []string{"git.example.com:22 "}},
 		"an unknown certificate":               {overTLS: true, untrusted: true, says: "set ca_bundle in the provider, under tls, to the certificate of the proxy's authority"},
 		"an excepted server":                   {noProxy: "example.com", says: "reading from ssh://"},
-		"another scheme":                       {proxy: "ftp://user:hunter2@127.0.0.1:1", says: "ALL_PROXY is not the URL of a proxy"},
+		"another scheme":                       {proxy: "ftp://127.0.0.1:1", says: "ALL_PROXY is not the URL of a proxy"},
 		"a password with a number sign":        {proxy: "http://user:hunter2#@127.0.0.1:1", says: "ALL_PROXY is not the URL of a proxy"},
 		"a server that speaks with the header": {respond: func(w http.ResponseWriter) { earlyTunnel(t, w, address.Host) }, asked: []string{"git.example.com:22 "}},
 		"a proxy that refuses": {
