@@ -19,8 +19,10 @@ import (
 
 // Entry is one cluster of the provider's configuration.
 type Entry struct {
-	Facts             target.Cluster
-	FactsUnknown      bool
+	Facts        target.Cluster
+	FactsUnknown bool
+	// UnknownLabels are keys of labels whose values are not known yet. Facts do not have them.
+	UnknownLabels     []string
 	Connection        kube.Connection
 	ConnectionUnknown bool
 	// UID is the identity that the cluster must have, "" for any.
@@ -142,8 +144,13 @@ func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }
 // Facts returns the clusters that targeting can choose from, by name, and the names of those
 // whose facts are not known before an apply.
 func (s *Set) Facts() (known []target.Cluster, unknown []string) {
+	return s.FactsFor(func(string) bool { return true })
+}
+
+// FactsFor is Facts for what reads some labels only: another label may be unknown.
+func (s *Set) FactsFor(reads func(label string) bool) (known []target.Cluster, unknown []string) {
 	for _, name := range s.Names() {
-		if s.entries[name].FactsUnknown {
+		if of := s.entries[name]; of.FactsUnknown || slices.ContainsFunc(of.UnknownLabels, reads) {
 			unknown = append(unknown, name)
 			continue
 		}

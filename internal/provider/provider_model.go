@@ -230,6 +230,7 @@ func clusterEntry(ctx context.Context, name string, value attr.Value, diags *dia
 		model clusterModel
 		wrong diag.Diagnostics
 	)
+	value, entry.UnknownLabels = withoutUnknownLabels(ctx, value)
 	entry.FactsUnknown, entry.ConnectionUnknown = unknownParts(ctx, value)
 	framework.AsPlain(ctx, value, &model, &wrong)
 	diags.Append(wrong...)
@@ -248,6 +249,32 @@ func clusterEntry(ctx context.Context, name string, value attr.Value, diags *dia
 		}
 	}
 	return entry
+}
+
+// withoutUnknownLabels takes labels with unknown values out of an entry of clusters, and returns their keys.
+func withoutUnknownLabels(ctx context.Context, value attr.Value) (known attr.Value, unknown []string) {
+	object, isObject := value.(types.Object)
+	if !isObject {
+		return value, nil
+	}
+	attributes := object.Attributes()
+	labels, isMap := attributes["labels"].(types.Map)
+	if !isMap || labels.IsNull() || labels.IsUnknown() {
+		return value, nil
+	}
+	elements := labels.Elements()
+	for key, element := range elements {
+		if element.IsUnknown() {
+			unknown = append(unknown, key)
+			delete(elements, key)
+		}
+	}
+	if len(unknown) == 0 {
+		return value, nil
+	}
+	slices.Sort(unknown)
+	attributes["labels"] = types.MapValueMust(types.StringType, elements)
+	return types.ObjectValueMust(object.AttributeTypes(ctx), attributes), unknown
 }
 
 // unknownParts says what of an entry of clusters is unknown: what targeting and templates see,

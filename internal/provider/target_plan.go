@@ -148,8 +148,7 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 // come from. reason says why that is not known yet, "" if it is.
 func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targetModel, known state.ObjectVersions, diags *diag.Diagnostics) (desired deploy.Desired, reason string) {
 	name := m.Name.ValueString()
-	clusters, reason := f.knownClusters(ctx, m)
-	if reason != "" {
+	if reason = f.unknownForAll(ctx, m); reason != "" {
 		return deploy.Desired{}, reason
 	}
 	var unreadable map[string]error
@@ -167,14 +166,17 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if reason != "" || diags.HasError() {
 		return deploy.Desired{}, reason
 	}
+	in := target.Input{Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Groups: f.groups, Evaluator: f.sandbox, CRDs: m.CRDs.ValueString()}
+	clusters, reason := f.clustersFor(in)
+	if reason != "" || diags.HasError() {
+		return deploy.Desired{}, reason
+	}
 	checker := f.checkerOf(m, clusters, f.charts, diags)
 	if diags.HasError() {
 		return deploy.Desired{}, ""
 	}
-	result, err := target.Deployments(ctx, target.Input{
-		Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Clusters: clusters, Groups: f.groups, Evaluator: f.sandbox,
-		CRDs: m.CRDs.ValueString(), ServiceAccount: accountsOf(checker),
-	})
+	in.Clusters, in.ServiceAccount = clusters, accountsOf(checker)
+	result, err := target.Deployments(ctx, in)
 	if err != nil {
 		addMessages(diags, report.RuleFailure(name, err))
 		return deploy.Desired{}, ""
@@ -206,28 +208,44 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	return desired, ""
 }
 
-// knownClusters returns the clusters that a target can select. reason says what is not known yet
-// that decides about it, "" if all is.
-func (f *providerData) knownClusters(ctx context.Context, m *targetModel) (clusters []target.Cluster, reason string) {
+// unknownForAll says what is not known yet that decides about all deployments of a target, whatever its
+// bundles are, "" for nothing.
+func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string {
 	switch {
 	case m.Name.IsUnknown() || framework.IsUnknownInside(ctx, m.Targets):
-		return nil, "the target's name or rules"
+		return "the target's name or rules"
 	case f.clustersUnknown:
-		return nil, "the provider's clusters"
+		return "the provider's clusters"
 	case f.hasEngine() && f.fleetEngine == nil:
-		return nil, "the provider's engine"
+		return "the provider's engine"
 	case f.groupsUnknown:
-		return nil, "the provider's cluster_groups"
+		return "the provider's cluster_groups"
 	case f.policiesUnknown:
-		return nil, "the provider's policies"
+		return "the provider's policies"
 	case f.windows.unknown:
-		return nil, "the provider's windows"
+		return "the provider's windows"
 	}
-	clusters, unknown := f.clusters.Facts()
-	if len(unknown) > 0 {
-		return nil, "labels or other facts of cluster " + strings.Join(unknown, ", ")
+	_, unknown := f.clusters.FactsFor(func(string) bool { return false })
+	return unknownFacts(unknown)
+}
+
+// clustersFor returns the clusters that a target can select. reason says what is not known yet of them
+// that can decide about a deployment, "" for nothing.
+func (f *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
+	// Windows and policies select clusters, too.
+	reads := func(string) bool { return true }
+	if len(f.windows.windows)+len(f.policies) == 0 {
+		reads = in.MayReadLabel
 	}
-	return clusters, ""
+	clusters, unknown := f.clusters.FactsFor(reads)
+	return clusters, unknownFacts(unknown)
+}
+
+func unknownFacts(clusters []string) string {
+	if len(clusters) == 0 {
+		return ""
+	}
+	return "labels or other facts of cluster " + strings.Join(clusters, ", ")
 }
 
 // checkDeployment finds what is wrong with the names and the rules of a deployment.

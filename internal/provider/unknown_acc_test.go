@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
@@ -34,19 +36,19 @@ func TestAccUnknownUntilApply(t *testing.T) {
 		"a cluster": {
 			value: func(s *fixture) string { return s.clusterEntry(0) },
 			place: func(s *fixture, expression string) []string {
-				return []string{s.providerWith("", "a = "+expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+				return []string{s.providerWith("a = " + expression), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a context": {
 			value: func(s *fixture) string { return fmt.Sprintf("%q", s.env.Contexts()[0]) },
 			place: func(s *fixture, expression string) []string {
-				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), fmt.Sprintf("%q", s.env.Contexts()[0]), expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+				return []string{s.providerWith(strings.Replace("a = "+s.clusterEntry(0), fmt.Sprintf("%q", s.env.Contexts()[0]), expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"a label": {
 			value: func(*fixture) string { return `"yes"` },
 			place: func(s *fixture, expression string) []string {
-				return []string{s.providerWith("", strings.Replace("a = "+s.clusterEntry(0), `"yes"`, expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
+				return []string{s.providerWith(strings.Replace("a = "+s.clusterEntry(0), `"yes"`, expression, 1)), s.bundle("one", "x"), target("", "fleet_bundle.one.bundles")}
 			},
 		},
 		"the owner": {
@@ -126,6 +128,32 @@ func (s *fixture) clustersMap() string {
 }
 
 // providerWith is a provider with some clusters, and with b.
-func (s *fixture) providerWith(extra, clusters string) string {
-	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n%s\n  clusters = {\n    %s\n    b = %s\n  }\n}\n", s.namespace, extra, clusters, s.clusterEntry(1))
+func (s *fixture) providerWith(clusters string) string {
+	return fmt.Sprintf("provider \"fleet\" {\n  owner = %q\n  clusters = {\n    %s\n    b = %s\n  }\n}\n", s.namespace, clusters, s.clusterEntry(1))
+}
+
+// A label whose value is known only after the apply leaves everything known if nothing reads it. If a
+// customization does, the deployments are unknown.
+func TestAccUnknownLabel(t *testing.T) {
+	t.Parallel()
+	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)
+	entry := strings.Replace(s.clusterEntry(0), `on = "yes"`, `on = "yes", zone = terraform_data.zone.output`, 1)
+	config := func(selector string) []string {
+		customized := strings.Replace(s.bundle("one", "x"), "  files =", "  target_customizations = [{ name = \"c\", cluster_selector = { match_labels = { "+selector+" } }, helm = { values = jsonencode({ a = 1 }) } }]\n  files =", 1)
+		return []string{s.providerWith("a = " + entry), "resource \"terraform_data\" \"zone\" { input = \"z\" }\n", customized, target("", "fleet_bundle.one.bundles")}
+	}
+	w.configure(t, config(`zone = "z"`)...)
+	if output := unwrapped(w.run(t, "plan", "-input=false")); !strings.Contains(output, "labels or other facts of cluster a") {
+		t.Errorf("no warning that the deployments are unknown:\n%s", output)
+	}
+	w.configure(t, config(`env = "z"`)...)
+	if diff := cmp.Diff([]string{"+ a/one", "+ b/one"}, w.plannedChanges(t)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	w.run(t, "apply", "-input=false", "tfplan")
+	w.expectEmptyPlan(t)
+	w.run(t, "apply", "-auto-approve", "-input=false", "-replace=terraform_data.zone")
+	w.expectEmptyPlan(t)
+	w.run(t, "destroy", "-auto-approve", "-input=false")
+	s.expectNothing(t, 0)
 }
