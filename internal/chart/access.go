@@ -20,7 +20,7 @@ type Registry struct {
 	// registry that wants a password it is sent as that.
 	Token string
 	// Helper prints user name and password, instead of the others. nil for none.
-	Helper *Helper
+	Helper *CredentialHelper
 	// CABundle are certificates in PEM that are trusted besides the machine's own.
 	CABundle []byte
 	// Insecure accepts any certificate, PlainHTTP speaks HTTP to an OCI registry.

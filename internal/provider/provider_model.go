@@ -374,11 +374,11 @@ func (m registryModel) registry() chart.Registry {
 	}
 }
 
-func (m *helperModel) helper() *chart.Helper {
+func (m *helperModel) helper() *chart.CredentialHelper {
 	if m == nil {
 		return nil
 	}
-	helper := &chart.Helper{Command: m.Command, Args: m.Args}
+	helper := &chart.CredentialHelper{Command: m.Command, Args: m.Args}
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
 		helper.Env = append(helper.Env, name+"="+m.Env[name])
 	}

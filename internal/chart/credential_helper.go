@@ -14,11 +14,11 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/command"
 )
 
-// Helper is a command that prints the credentials of a registry, as Docker's credential helpers do
+// CredentialHelper is a command that prints the credentials of a registry, as Docker's do
 // (https://github.com/docker/docker-credential-helpers): it reads the host from standard input, such as
-// "ghcr.io" or "https://index.docker.io/v1/" for Docker Hub, and prints {"Username": "…", "Secret": "…"}. "<token>" as user name says that the secret is
-// an identity token, which OCI registries take only.
-type Helper struct {
+// "ghcr.io", or "https://index.docker.io/v1/" for Docker Hub, and prints {"Username": "…", "Secret": "…"}.
+// "<token>" as user name says that the secret is an identity token, which only OCI registries take.
+type CredentialHelper struct {
 	Command string
 	// Args are ["get"] if there are none.
 	Args []string

@@ -22,7 +22,7 @@ import (
 
 // A command prints the credentials of a registry: once for all that is fetched, and for the host of its
 // entry. Why it printed none is in the error, without a secret.
-func TestHelper(t *testing.T) {
+func TestCredentialHelper(t *testing.T) {
 	t.Parallel()
 	const prints = `printf '{"ServerURL":"x","Username":"%s","Secret":"%s"}' `
 	basic := charttest.New(t, charttest.Options{Username: username, Password: password})
@@ -68,7 +68,7 @@ func TestHelper(t *testing.T) {
 			var mu sync.Mutex
 			var secrets []string
 			fetcher := newFetcherWith(t, chart.FetchConfig{
-				Registries: map[string]chart.Registry{prefix: {Helper: &chart.Helper{Command: script, Env: []string{"SESSION=" + password}}, PlainHTTP: true}},
+				Registries: map[string]chart.Registry{prefix: {Helper: &chart.CredentialHelper{Command: script, Env: []string{"SESSION=" + password}}, PlainHTTP: true}},
 				AddSecret: func(more ...string) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -111,10 +111,10 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-func TestHelperBesidePassword(t *testing.T) {
+func TestCredentialHelperBesidePassword(t *testing.T) {
 	t.Parallel()
 	for _, registry := range []chart.Registry{{Token: "x"}, {Username: "x", Password: "x"}, {Username: "x"}} {
-		registry.Helper = &chart.Helper{Command: "docker-credential-test"}
+		registry.Helper = &chart.CredentialHelper{Command: "docker-credential-test"}
 		_, err := chart.NewFetcher(chart.FetchConfig{Registries: map[string]chart.Registry{"oci://ghcr.io": registry}})
 		if wrong, ok := errors.AsType[*chart.RegistryError](err); !ok || !strings.Contains(wrong.Error(), "or exec") {
 			t.Errorf("%+v: error %v, want a RegistryError", registry, err)
