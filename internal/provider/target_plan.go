@@ -233,11 +233,14 @@ func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string
 // that can decide about a deployment, "" for nothing.
 func (f *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
 	// Windows and policies select clusters, too.
-	reads := func(string) bool { return true }
-	if len(f.windows.windows)+len(f.policies) == 0 {
-		reads = in.MayReadLabel
-	}
-	clusters, unknown := f.clusters.FactsFor(reads)
+	selects := len(f.windows.windows)+len(f.policies) > 0
+	decided := map[string]bool{} // Many clusters have the same labels.
+	clusters, unknown := f.clusters.FactsFor(func(label string) bool {
+		if _, ok := decided[label]; !ok {
+			decided[label] = selects || in.MayReadLabel(label)
+		}
+		return decided[label]
+	})
 	return clusters, unknownFacts(unknown)
 }
 
