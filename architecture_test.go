@@ -43,9 +43,13 @@ func architecture() map[string]rule {
 		"examples": {code: testServers, tests: testServers, uses: foreign, testsUse: foreign},
 
 		"provider": {
-			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
+			code: slices.Concat(core, edges, []string{"source", "deploy", "cluster", "engine", "sandbox", "state", "protocol", "report", "planreport", "progress", "config", "fleetschema", "diagnostics", "framework"}), tests: append([]string{"sandboxed", "worker"}, testServers...),
 			uses: []string{"Terraform", "Kubernetes"}, testsUse: foreign,
 		},
+		"config":      {code: slices.Concat(core, []string{"git", "chart", "render", "kube", "deploy", "cluster", "engine", "report", "fleetschema", "diagnostics", "framework"}), uses: []string{"Terraform"}},
+		"fleetschema": {code: []string{"fleetyaml", "target", "framework"}, uses: []string{"Terraform"}},
+		"diagnostics": {code: []string{"report"}, uses: []string{"Terraform"}},
+
 		"cluster":  {code: append([]string{"state", "deploy", "render", "helm", "kube"}, core...), tests: realThings, testsUse: foreign},
 		"engine":   {code: append([]string{"deploy", "kube"}, core...), tests: realThings, uses: []string{"Kubernetes"}, testsUse: foreign},
 		"report":   {code: append([]string{"deploy", "source", "state"}, core...), pure: true},

@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -138,9 +140,9 @@ func (m *bundleModel) request(ctx context.Context, prior *bundleModel, _ bool, d
 	if framework.AnyUnknown(ctx, append(values, m.Name, m.Chart, m.Git, m.Directory, m.Files, m.HelmIgnore)...) {
 		return nil
 	}
-	options, err := definition(m.options)
+	options, err := fleetschema.DefinitionOf(m.options)
 	if err != nil {
-		addMessages(diags, report.Failed("Invalid options of bundle "+m.Name.ValueString(), err))
+		diagnostics.Add(diags, report.Failed("Invalid options of bundle "+m.Name.ValueString(), err))
 	}
 	r := &request{name: m.Name.ValueString(), Request: source.Request{
 		Git: m.git(ctx, diags),
@@ -180,7 +182,7 @@ func (m *bundleModel) withChart(ctx context.Context, helm *fleetyaml.Helm, diags
 		helm = &fleetyaml.Helm{}
 	}
 	if helm.Chart != "" || helm.Repo != "" || helm.Version != "" {
-		addMessages(diags, report.TwoCharts(m.Name.ValueString()))
+		diagnostics.Add(diags, report.TwoCharts(m.Name.ValueString()))
 	}
 	helm.Repo, helm.Chart, helm.Version = chart.Repo.ValueString(), chart.Name.ValueString(), chart.Version.ValueString()
 	return helm

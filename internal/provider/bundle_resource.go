@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
@@ -73,8 +74,8 @@ func (r *bundleResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 		"bundles":  bundlesAttribute(),
 		"contents": contentsAttribute(),
 	}
-	maps.Copy(attributes, definitionAttributes())
-	maps.Copy(attributes, optionAttributes())
+	maps.Copy(attributes, fleetschema.Definition())
+	maps.Copy(attributes, fleetschema.Options())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Builds one bundle from a chart, from a folder or from files given here, with its options in HCL instead of a fleet.yaml. " +
 			"It changes no cluster: pass `bundles` to a `fleet_cluster_target`.",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -114,7 +115,7 @@ func elementsOf(bundles types.Map) map[string]source.Element {
 	return found
 }
 
-// bundlesOf enters Terraform: elements become the map.
+// bundlesOf converts to values of Terraform: elements become the map.
 func bundlesOf(elements map[string]source.Element) types.Map {
 	values := make(map[string]attr.Value, len(elements))
 	for name, element := range elements {
@@ -138,7 +139,7 @@ func (f *providerData) readBundles(ctx context.Context, user string, list types.
 	}
 	reader := source.BundleReader{Store: f.source, NeedsUnknown: needsUnknown, Unreadable: unreadable}
 	bundles, reason, err := reader.Read(ctx, listed)
-	addMessages(diags, report.UnreadBundles(user, err))
+	diagnostics.Add(diags, report.UnreadBundles(user, err))
 	return bundles, reason
 }
 

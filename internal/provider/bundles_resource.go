@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -48,7 +49,7 @@ type bundlesRequest[M any] interface {
 	storedContents() (contents, bundles types.Map)
 	// follows returns what of the resource is looked up by a refresh.
 	follows(ctx context.Context, diags *diag.Diagnostics) followed
-	// request leaves Terraform. prior is what the state has, the zero value for a create. It
+	// request converts from values of Terraform. prior is what the state has, the zero value for a create. It
 	// returns nil if not everything is known that a plan needs.
 	request(ctx context.Context, prior *M, creates bool, diags *diag.Diagnostics) *request
 	// setPlanned makes the computed attributes of a plan. planned is nil if bundles are not
@@ -173,5 +174,5 @@ func (*bundlesResource[M, P]) Delete(context.Context, resource.DeleteRequest, *r
 
 // ImportState reports that there is nothing to import.
 func (r *bundlesResource[M, P]) ImportState(_ context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	addMessages(&resp.Diagnostics, report.NotImportable(typeName+"_"+string(r.ResourceName), req.ID))
+	diagnostics.Add(&resp.Diagnostics, report.NotImportable(typeName+"_"+string(r.ResourceName), req.ID))
 }

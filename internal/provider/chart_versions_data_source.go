@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
@@ -60,12 +61,12 @@ func (d *chartVersionsDataSource) Read(ctx context.Context, req datasource.ReadR
 	of := bundle.Chart{Repo: data.Repo.ValueString(), Name: data.Name.ValueString(), Version: data.Version.ValueString()}
 	found, err := d.providerData.fetcher.Versions(ctx, of)
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.NoVersions(err))
+		diagnostics.Add(&resp.Diagnostics, report.NoVersions(err))
 		return
 	}
 	allowed, err := chart.NewestAllowed(found, of.Version)
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.InvalidSetting("version", "Invalid constraint", err))
+		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("version", "Invalid constraint", err))
 		return
 	}
 	data.Allowed, data.Newest = types.StringNull(), types.StringNull()

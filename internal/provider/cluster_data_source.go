@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
@@ -59,15 +60,15 @@ func (d *clusterDataSource) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	name := data.Name.ValueString()
-	if d.providerData.hasEngine() {
-		addMessages(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, errClusterOfEngine))
+	if d.providerData.HasEngine() {
+		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, errClusterOfEngine))
 		return
 	}
 	uid, capabilities, err := d.read(ctx, name)
 	_, missing := errors.AsType[*status.MissingClusterError](err)
 	_, notYet := errors.AsType[*status.UnknownConnectionError](err)
 	if missing || notYet || ctx.Err() != nil {
-		addMessages(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, err))
+		diagnostics.Add(&resp.Diagnostics, report.InvalidSetting("name", "Cannot read cluster "+name, err))
 		return
 	}
 	data.Reachable = types.BoolValue(err == nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
@@ -88,24 +89,24 @@ func (d *clustersDataSource) Read(ctx context.Context, _ datasource.ReadRequest,
 	if d.providerData == nil {
 		return
 	}
-	management := d.providerData.management
+	management := d.providerData.Management
 	switch {
 	case management == nil:
-		addMessages(&resp.Diagnostics, report.NoEngine())
+		diagnostics.Add(&resp.Diagnostics, report.NoEngine())
 		return
-	case management.unknown:
-		addMessages(&resp.Diagnostics, report.EngineUnknown())
+	case management.Unknown:
+		diagnostics.Add(&resp.Diagnostics, report.EngineUnknown())
 		return
 	}
 	inventory, err := d.providerData.fleetEngine.Inventory(ctx)
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.FleetClustersUnread(err))
+		diagnostics.Add(&resp.Diagnostics, report.FleetClustersUnread(err))
 		return
 	}
-	addMessages(&resp.Diagnostics, report.InvalidGroups(management.namespace, invalidGroups(inventory)))
-	data := clustersModel{Namespace: types.StringValue(management.namespace), ClusterGroups: groupValues(inventory.Groups)}
-	if data.Clusters, err = fleetClusterValues(inventory.Clusters, time.Now(), management.offlineAfter); err != nil {
-		addMessages(&resp.Diagnostics, report.FleetClustersUnread(err))
+	diagnostics.Add(&resp.Diagnostics, report.InvalidGroups(management.Namespace, invalidGroups(inventory)))
+	data := clustersModel{Namespace: types.StringValue(management.Namespace), ClusterGroups: groupValues(inventory.Groups)}
+	if data.Clusters, err = fleetClusterValues(inventory.Clusters, time.Now(), management.OfflineAfter); err != nil {
+		diagnostics.Add(&resp.Diagnostics, report.FleetClustersUnread(err))
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
@@ -128,7 +129,7 @@ func fleetClusterTypes() map[string]attr.Type {
 	return all
 }
 
-// fleetClusterValues enters Terraform.
+// fleetClusterValues converts to values of Terraform.
 func fleetClusterValues(clusters []engine.Cluster, now time.Time, offlineAfter time.Duration) (types.Map, error) {
 	values := map[string]attr.Value{}
 	for _, cluster := range clusters {
@@ -181,7 +182,7 @@ func groupTypes() map[string]attr.Type {
 	}
 }
 
-// groupValues enters Terraform.
+// groupValues converts to values of Terraform.
 func groupValues(groups []target.Group) types.Map {
 	values := map[string]attr.Value{}
 	for _, group := range groups {

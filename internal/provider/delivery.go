@@ -7,8 +7,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -26,14 +30,11 @@ var (
 	_ delivery = engine.Handover{}
 )
 
-// hasEngine reports whether a Fleet delivers, even if it is not known yet which.
-func (s settings) hasEngine() bool { return s.management.delivers() }
-
 func (f *providerData) delivery() delivery {
 	switch {
 	case f.fleetEngine == nil:
 		return f.engine
-	case f.management.handsBack:
+	case f.Management.HandsBack:
 		return engine.Handover{From: f.fleetEngine, To: f.engine}
 	}
 	return f.fleetEngine
@@ -41,7 +42,7 @@ func (f *providerData) delivery() delivery {
 
 // reachOf says which clusters can be reached.
 func reachOf(f *providerData) deploy.Reach {
-	if f.hasEngine() {
+	if f.HasEngine() {
 		return everywhere{}
 	}
 	return f.clusters
@@ -58,23 +59,23 @@ func (everywhere) Check(string) error { return nil }
 // are not stored yet, as while a create is planned. Clusters of the configuration take
 // precedence: then the configuration pins them.
 func (f *providerData) withInventory(ctx context.Context, stored *state.Inventory, diags *diag.Diagnostics) (with *providerData, inventory *state.Inventory) {
-	if !f.hasEngine() || f.fleetEngine == nil {
+	if !f.HasEngine() || f.fleetEngine == nil {
 		return f, nil
 	}
 	entries := map[string]cluster.Entry{}
-	for name, of := range f.entries {
+	for name, of := range f.Clusters {
 		of.ConnectionUnknown = true // Only the management cluster is connected to.
 		entries[name] = of
 	}
 	changed := *f
-	if len(entries) == 0 && !f.clustersUnknown {
+	if len(entries) == 0 && !f.ClustersUnknown {
 		if stored == nil {
 			stored = readInventory(ctx, f.fleetEngine, diags)
 		}
 		for _, facts := range stored.Clusters {
 			entries[facts.Name] = cluster.Entry{Facts: facts, ConnectionUnknown: true}
 		}
-		changed.groups = stored.Groups
+		changed.Groups = stored.Groups
 	}
 	changed.clusters = cluster.NewSet(entries, f.charts, f.masker)
 	return &changed, stored
@@ -84,22 +85,22 @@ func (f *providerData) withInventory(ctx context.Context, stored *state.Inventor
 func readInventory(ctx context.Context, from *engine.Engine, diags *diag.Diagnostics) *state.Inventory {
 	read, err := from.Inventory(ctx)
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot read the clusters of the engine", err))
+		diagnostics.Add(diags, report.Failed("Cannot read the clusters of the engine", err))
 		return &state.Inventory{}
 	}
 	return &state.Inventory{Clusters: read.Facts(), Groups: read.Groups}
 }
 
 // reportMoves reports deployments that were delivered in another way than is configured now.
-func (m *targetModel) reportMoves(by *management, wanted []target.Deployment, diags *diag.Diagnostics) {
-	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, by.delivers())
+func (m *targetModel) reportMoves(by *config.Management, wanted []target.Deployment, diags *diag.Diagnostics) {
+	name, moves := m.Name.ValueString(), state.MovesOf(m.records(), wanted, by.Delivers())
 	if by == nil {
-		addMessages(diags, report.WithoutEngine(name, slices.Concat(moves.Wanted, moves.Unwanted)))
+		diagnostics.Add(diags, report.WithoutEngine(name, slices.Concat(moves.Wanted, moves.Unwanted)))
 		return
 	}
-	addMessages(diags, report.CannotMove(name, moves.Unwanted, by.delivers()))
+	diagnostics.Add(diags, report.CannotMove(name, moves.Unwanted, by.Delivers()))
 	if !diags.HasError() {
-		addMessages(diags, report.DeliveryMoves(name, moves.Wanted, by.delivers()))
+		diagnostics.Add(diags, report.DeliveryMoves(name, moves.Wanted, by.Delivers()))
 	}
 }
 
@@ -122,4 +123,14 @@ func checkForEngine(d target.Deployment) error {
 		return err
 	}
 	return engine.Check(d)
+}
+
+// newFleetEngine makes what delivers by the Fleet of the management cluster. It connects when it is
+// first used.
+func newFleetEngine(m *config.Management, parallelism int, charts engine.Charts, masker *diff.Masker) *engine.Engine {
+	if m == nil || m.Unknown {
+		return nil
+	}
+	connect := func() (engine.Connection, error) { return kube.New(m.Connection, masker) }
+	return engine.New(engine.Settings{Namespace: m.Namespace, OfflineAfter: m.OfflineAfter, OnOffline: m.OnOffline, Parallelism: parallelism}, connect, charts, masker)
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -118,17 +120,17 @@ func (d *deploymentsDataSource) Read(ctx context.Context, req datasource.ReadReq
 	if resp.Diagnostics.HasError() || d.providerData == nil {
 		return
 	}
-	if d.providerData.ownerUnknown {
-		addMessages(&resp.Diagnostics, report.OwnerUnknown())
+	if d.providerData.OwnerUnknown {
+		diagnostics.Add(&resp.Diagnostics, report.OwnerUnknown())
 		return
 	}
 	wanted := d.wanted(ctx, data, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	found := d.providerData.engine.Status(ctx, d.providerData.owner, wanted)
+	found := d.providerData.engine.Status(ctx, d.providerData.Owner, wanted)
 	d.providerData.logPanics(ctx, found.Failures)
-	addMessages(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.providerData.onUnreachable == errorUnreachable))
+	diagnostics.Add(&resp.Diagnostics, report.Unobserved("fleet_deployments", found.Failures, d.providerData.OnUnreachable == config.ErrorUnreachable))
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -146,7 +148,7 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 	for _, failure := range result.Failures {
 		failures = append(failures, deploy.Failure{Cluster: failure.Cluster, Bundle: failure.Bundle, Err: failure.Err})
 	}
-	addMessages(diags, report.PlanFailures("fleet_deployments", failures))
+	diagnostics.Add(diags, report.PlanFailures("fleet_deployments", failures))
 	references := map[string][]target.Reference{}
 	for _, wanted := range result.Deployments {
 		if of := wanted.References(); len(of) > 0 {
@@ -157,7 +159,7 @@ func (d *deploymentsDataSource) wanted(ctx context.Context, data deploymentsMode
 	return result.Deployments
 }
 
-// setDeployments enters Terraform.
+// setDeployments converts to values of Terraform.
 func (m *deploymentsModel) setDeployments(reports map[string]deploy.Report) {
 	values := map[string]attr.Value{}
 	for name, report := range reports {
@@ -179,7 +181,7 @@ func (m *deploymentsModel) setDeployments(reports map[string]deploy.Report) {
 	m.Deployments = types.MapValueMust(types.ObjectType{AttrTypes: deploymentStatusTypes()}, values)
 }
 
-// setOverview enters Terraform. Why a cluster could not be read is text of others, and is stored.
+// setOverview converts to values of Terraform. Why a cluster could not be read is text of others, and is stored.
 func (m *deploymentsModel) setOverview(overview deploy.Overview, masker *diff.Masker) {
 	clusters := map[string]attr.Value{}
 	for name, cluster := range overview.Clusters {

@@ -4,41 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
-
-// addMessages makes diagnostics of messages. Everything that is reported passes here.
-func addMessages(diags *diag.Diagnostics, messages []report.Message) {
-	for _, message := range messages {
-		at := path.Empty()
-		for _, step := range message.Attribute {
-			switch step := step.(type) {
-			case string:
-				at = at.AtName(step)
-			case int:
-				at = at.AtListIndex(step)
-			case report.MapKey:
-				at = at.AtMapKey(string(step))
-			}
-		}
-		switch {
-		case message.Severity == report.Warning && len(message.Attribute) == 0:
-			diags.AddWarning(message.Summary, message.Detail)
-		case message.Severity == report.Warning:
-			diags.AddAttributeWarning(at, message.Summary, message.Detail)
-		case len(message.Attribute) == 0:
-			diags.AddError(message.Summary, message.Detail)
-		default:
-			diags.AddAttributeError(at, message.Summary, message.Detail)
-		}
-	}
-}
 
 // logPanics puts where a panic happened into the debug log. The user is told what
 // was being done; this is for whoever mends it.

@@ -1,20 +1,18 @@
 package provider
 
 import (
-	"time"
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/cluster"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/policy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/render"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -25,55 +23,10 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// settings are the provider's configuration in plain values.
-type settings struct {
-	owner         string
-	ownerUnknown  bool
-	parallelism   int
-	onUnreachable string
-	onMissing     deploy.OnMissing
-	cacheDir      string
-	renderTimeout time.Duration // 0 for the default.
-
-	entries            map[string]cluster.Entry
-	clustersUnknown    bool
-	groups             []target.Group
-	groupsUnknown      bool
-	credentials        map[string]git.Credentials
-	credentialsUnknown bool
-	registries         map[string]chart.Registry
-	registriesUnknown  bool
-	trust              fetch.Trust
-	keys               sops.Keys
-	policies           []policy.Policy
-	policiesUnknown    bool
-	// management is the management cluster of a Fleet, nil without an engine.
-	management *management
-	windows    changeWindows
-}
-
-// addSecrets hides credentials.
-func (s settings) addSecrets(masker *diff.Masker) {
-	if s.management != nil {
-		s.management.connection.AddSecrets(masker)
-	}
-	for _, entry := range s.entries {
-		entry.Connection.AddSecrets(masker)
-	}
-	for _, of := range s.credentials {
-		masker.Add(of.Secrets()...)
-	}
-	for _, of := range s.registries {
-		masker.Add(of.Secrets()...)
-	}
-	masker.Add(s.keys.Age...)
-	masker.Add(s.keys.PGP...)
-}
-
 // providerData is what one configured provider works with. Clients are made when they
 // are first needed.
 type providerData struct {
-	settings
+	config.Settings
 	sandbox  *sandbox.Client
 	charts   *render.Charts
 	clusters *cluster.Set
@@ -96,33 +49,33 @@ type providerData struct {
 	snapshots *deploy.SnapshotCache
 }
 
-func newProviderData(s settings, masker *diff.Masker) (*providerData, error) {
-	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.registries, RegistriesUnknown: s.registriesUnknown, Trust: s.trust, AddSecret: masker.Add})
+func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, error) {
+	fetcher, err := chart.NewFetcher(chart.FetchConfig{Registries: s.Registries, RegistriesUnknown: s.RegistriesUnknown, Trust: s.Trust, AddSecret: masker.Add})
 	if err != nil {
 		return nil, err
 	}
-	withoutCredentials := make(map[string]chart.Registry, len(s.registries))
-	for prefix, registry := range s.registries {
+	withoutCredentials := make(map[string]chart.Registry, len(s.Registries))
+	for prefix, registry := range s.Registries {
 		withoutCredentials[prefix] = registry.WithoutCredentials()
 	}
-	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.registriesUnknown, Trust: s.trust})
+	public, err := chart.NewFetcher(chart.FetchConfig{Registries: withoutCredentials, RegistriesUnknown: s.RegistriesUnknown, Trust: s.Trust})
 	if err != nil {
 		return nil, err
 	}
-	keys, err := sops.New(s.keys)
+	keys, err := sops.New(s.SOPS)
 	if err != nil {
 		return nil, err
 	}
-	templates := sandbox.New(s.renderTimeout)
+	templates := sandbox.New(s.RenderTimeout)
 	f := &providerData{
-		settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
+		Settings: s, masker: masker, sandbox: templates, charts: &render.Charts{Sandbox: templates}, fetcher: fetcher, public: public,
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
-	f.git = git.New(git.Config{Credentials: s.credentials, CredentialsUnknown: s.credentialsUnknown, Trust: s.trust, TempDir: s.cacheDir, CacheDir: s.cacheDir})
+	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
 	f.source = source.New(f.git, fetcher, public).WithImages(fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
-	f.clusters = cluster.NewSet(s.entries, f.charts, masker)
-	f.fleetEngine = newFleetEngine(s.management, s.parallelism, f.charts, masker)
-	f.engine = deploy.New(connector(f.clusters), s.parallelism, f.showEvent)
+	f.clusters = cluster.NewSet(s.Clusters, f.charts, masker)
+	f.fleetEngine = newFleetEngine(s.Management, s.Parallelism, f.charts, masker)
+	f.engine = deploy.New(connector(f.clusters), s.Parallelism, f.showEvent)
 	return f, nil
 }
 
@@ -135,8 +88,8 @@ func connector(clusters *cluster.Set) deploy.Clusters {
 func (f *providerData) preview() *deploy.Preview {
 	return &deploy.Preview{
 		Connect:     func(name string) (deploy.PreviewedCluster, error) { return f.clusters.Connect(name) },
-		Connectable: f.clusters.IsConnectable, Engine: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.parallelism,
-		Owner: f.owner, OwnerUnknown: f.ownerUnknown, KnowsInstance: f.registry.KnowsInstance,
+		Connectable: f.clusters.IsConnectable, Engine: f.engine, Charts: f.charts, Snapshots: f.snapshots, Parallelism: f.Parallelism,
+		Owner: f.Owner, OwnerUnknown: f.OwnerUnknown, KnowsInstance: f.registry.KnowsInstance,
 	}
 }
 
@@ -153,10 +106,10 @@ func (f *providerData) claim(plan, prior *targetModel, config tfsdk.Config, want
 	name := plan.Name.ValueString()
 	conflicts, sameName := f.registry.Claim(deploy.Claim{Target: name, Instance: prior.ID.ValueString(), Config: configOf(config), Wanted: wanted})
 	if sameName {
-		addMessages(diags, report.SameName(name))
+		diagnostics.Add(diags, report.SameName(name))
 		return
 	}
-	addMessages(diags, report.Conflicts(name, conflicts))
+	diagnostics.Add(diags, report.Conflicts(name, conflicts))
 }
 
 // withFormer is the provider with the clusters of private state whose entries are removed.
@@ -168,7 +121,7 @@ func (f *providerData) withFormer(private state.Private) *providerData {
 			former[name] = cluster.Entry{Connection: stored.Connection(), UID: private.ClusterUIDs[name]}
 		}
 	}
-	if f.clustersUnknown || len(former) == 0 {
+	if f.ClustersUnknown || len(former) == 0 {
 		return f
 	}
 	with := *f

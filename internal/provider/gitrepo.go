@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -61,7 +63,7 @@ func (m *gitRepoModel) git() source.GitSource {
 	}
 }
 
-// requestOf leaves Terraform. prior is what the state has.
+// requestOf converts from values of Terraform. prior is what the state has.
 func (m *gitRepoModel) requestOf(ctx context.Context, prior gitRepoModel, diags *diag.Diagnostics) request {
 	r := request{name: m.Name.ValueString(), at: "repo", Request: source.Request{
 		Git: m.git(),
@@ -108,9 +110,9 @@ func (m *gitRepoModel) overlay(ctx context.Context, diags *diag.Diagnostics) bun
 		ForceSyncGeneration: m.ForceSyncGeneration.ValueInt64(),
 	}
 	if !m.CorrectDrift.IsNull() {
-		options, err := definition(map[string]attr.Value{"correct_drift": m.CorrectDrift})
+		options, err := fleetschema.DefinitionOf(map[string]attr.Value{"correct_drift": m.CorrectDrift})
 		if err != nil {
-			addMessages(diags, report.InvalidSetting("correct_drift", "Invalid options", err))
+			diagnostics.Add(diags, report.InvalidSetting("correct_drift", "Invalid options", err))
 		}
 		laid.CorrectDrift = options.CorrectDrift
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
@@ -65,12 +66,12 @@ func (d *gitRepoDataSource) definitions(ctx context.Context, bundles types.Map, 
 	for name, element := range elementsOf(bundles) {
 		made, err := d.providerData.source.Bundle(ctx, element.Descriptor, element.Digest)
 		if err != nil {
-			addMessages(diags, report.Failed("Cannot read bundle "+name, err))
+			diagnostics.Add(diags, report.Failed("Cannot read bundle "+name, err))
 			continue
 		}
 		text, err := made.DefinitionJSON()
 		if err != nil {
-			addMessages(diags, report.Failed("Cannot write the definition of bundle "+name, err))
+			diagnostics.Add(diags, report.Failed("Cannot write the definition of bundle "+name, err))
 			continue
 		}
 		definitions[name] = types.StringValue(text)

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/source"
@@ -70,7 +72,7 @@ func (m *gitRepoResourceModel) follows(_ context.Context, diags *diag.Diagnostic
 	}
 	charts, err := source.ChartsToFollow(elementsOf(m.Bundles))
 	if err != nil {
-		addMessages(diags, report.NoNewCharts(of.name, err))
+		diagnostics.Add(diags, report.NoNewCharts(of.name, err))
 	}
 	of.charts = charts
 	return of
@@ -165,7 +167,7 @@ func gitRepoAttributes() map[string]schema.Attribute {
 		"keep_resources":   framework.OptionalBool("Keep objects when a bundle is removed from a cluster."),
 		"delete_namespace": framework.OptionalBool("Delete the namespace of a release when the bundle is removed from the cluster."),
 		"correct_drift": framework.OptionalObject("Whether an apply corrects drift. With `enabled = true` it replaces `correctDrift` of all bundles, as in Fleet. "+
-			"With `enabled = false` it applies to bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", correctDriftAttributes()),
+			"With `enabled = false` it applies to bundles that do not set `correctDrift.enabled`. Without `enabled` it has no effect.", fleetschema.CorrectDrift()),
 		"helm_repo_url_regex": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Credentials of the provider's `registries` are used only for charts whose repository, or address, begins with a match of this expression, and for images of `imageScans` whose address does, such as `oci://docker.io/library/nginx`. " +

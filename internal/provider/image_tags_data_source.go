@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -108,7 +109,7 @@ func (d *imageTagsDataSource) Read(ctx context.Context, req datasource.ReadReque
 	}
 	found, err := image.Find(ctx, d.providerData.fetcher, data.Image.ValueString(), policy)
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.NoTag(data.Image.ValueString(), err))
+		diagnostics.Add(&resp.Diagnostics, report.NoTag(data.Image.ValueString(), err))
 		return
 	}
 	data.Repository, data.Tag, data.Digest = types.StringValue(found.Image), types.StringValue(found.Tag.Tag), types.StringValue(found.Digest)
@@ -118,7 +119,7 @@ func (d *imageTagsDataSource) Read(ctx context.Context, req datasource.ReadReque
 	resp.Diagnostics.Append(resp.State.Set(ctx, &data)...)
 }
 
-// policy leaves Terraform.
+// policy converts from values of Terraform.
 func (m imageTagsModel) policy(ctx context.Context, diags *diag.Diagnostics) image.Policy {
 	policy := image.Policy{Filter: m.Filter.ValueString()}
 	if m.Policy.IsNull() {

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
 
@@ -17,7 +18,7 @@ import (
 func (r *targetResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	name, only, err := deploy.ParseImportID(req.ID)
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.Failed("Cannot import "+req.ID, err))
+		diagnostics.Add(&resp.Diagnostics, report.Failed("Cannot import "+req.ID, err))
 		return
 	}
 	clusters := only
@@ -25,24 +26,24 @@ func (r *targetResource) ImportState(ctx context.Context, req resource.ImportSta
 		clusters = r.providerData.clusters.Names()
 	}
 	scope := deploy.ImportScope{
-		Clusters: clusters, OwnerUnknown: r.providerData.ownerUnknown, ClustersUnknown: r.providerData.clustersUnknown, ConnectionUnknown: r.providerData.clusters.ConnectionUnknown,
+		Clusters: clusters, OwnerUnknown: r.providerData.OwnerUnknown, ClustersUnknown: r.providerData.ClustersUnknown, ConnectionUnknown: r.providerData.clusters.ConnectionUnknown,
 	}
-	addMessages(&resp.Diagnostics, report.ImportUnknown(name, scope.Unknown()))
+	diagnostics.Add(&resp.Diagnostics, report.ImportUnknown(name, scope.Unknown()))
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	imported := deploy.Import(ctx, r.providerData.owner, name, clusters, r.providerData.parallelism, func(cluster string) (deploy.RecordLister, error) { return r.providerData.clusters.Connect(cluster) })
-	addMessages(&resp.Diagnostics, report.ImportFailures(name, imported.Failures))
+	imported := deploy.Import(ctx, r.providerData.Owner, name, clusters, r.providerData.Parallelism, func(cluster string) (deploy.RecordLister, error) { return r.providerData.clusters.Connect(cluster) })
+	diagnostics.Add(&resp.Diagnostics, report.ImportFailures(name, imported.Failures))
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	id := imported.Instance()
 	if id == "" {
-		addMessages(&resp.Diagnostics, report.NothingToImport(name, r.providerData.owner, clusters))
+		diagnostics.Add(&resp.Diagnostics, report.NothingToImport(name, r.providerData.Owner, clusters))
 		return
 	}
 	all, others := imported.Deployments()
-	addMessages(&resp.Diagnostics, report.Imported(name, all, others))
+	diagnostics.Add(&resp.Diagnostics, report.Imported(name, all, others))
 	var state targetModel
 	// Only an object that is not null can be read, with null for everything else.
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)

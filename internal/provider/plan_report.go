@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 )
@@ -18,7 +19,7 @@ const reportVariable = "FLEET_REPORT"
 func openReport(owner string, diags *diag.Diagnostics) *planreport.Writer {
 	writer, err := planreport.Open(os.Getenv(reportVariable), owner)
 	if err != nil {
-		addMessages(diags, report.NoPlanReport(err))
+		diagnostics.Add(diags, report.NoPlanReport(err))
 		return nil
 	}
 	return writer
@@ -54,11 +55,11 @@ func (r planReporter) add(in planreport.Input, diags *diag.Diagnostics) {
 	if !r.planReport.IsWanted() || diags.HasError() {
 		return
 	}
-	in.Owner, in.Prior, in.Groups, in.Shown = r.owner, r.before.records(), r.groups, r.masker.Shown
+	in.Owner, in.Prior, in.Groups, in.Shown = r.Owner, r.before.records(), r.Groups, r.masker.Shown
 	in.Clusters, _ = r.clusters.Facts()
 	id := r.before.ID.ValueString()
 	if err := r.planReport.Add(planreport.Planned(in), id != "" && !r.repeats(id)); err != nil {
-		addMessages(diags, report.NoPlanReport(err))
+		diagnostics.Add(diags, report.NoPlanReport(err))
 	}
 }
 

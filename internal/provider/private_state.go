@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
@@ -32,7 +33,7 @@ func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostic
 		diags.Append(found...)
 		return raw
 	})
-	addMessages(diags, report.UnreadablePrivateState(err))
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
 	return private
 }
 
@@ -40,7 +41,7 @@ func loadPrivate(ctx context.Context, from privateReader, diags *diag.Diagnostic
 func storePrivate(ctx context.Context, to privateWriter, before, after state.Private, diags *diag.Diagnostics) {
 	changes, err := before.Changes(after)
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the private state of the target", err))
+		diagnostics.Add(diags, report.Failed("Cannot store the private state of the target", err))
 		return
 	}
 	for key, raw := range changes {
@@ -51,7 +52,7 @@ func storePrivate(ctx context.Context, to privateWriter, before, after state.Pri
 // unpack reads the capabilities of clusters in private state.
 func unpack(private state.Private, diags *diag.Diagnostics) state.ClusterCapabilities {
 	known, err := private.Capabilities.Unpack()
-	addMessages(diags, report.UnreadablePrivateState(err))
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
 	return known
 }
 
@@ -59,7 +60,7 @@ func unpack(private state.Private, diags *diag.Diagnostics) state.ClusterCapabil
 func repack(private *state.Private, known, now state.ClusterCapabilities, diags *diag.Diagnostics) {
 	packed, err := private.Capabilities.Repack(known, now)
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the capabilities of clusters", err))
+		diagnostics.Add(diags, report.Failed("Cannot store the capabilities of clusters", err))
 		return
 	}
 	private.Capabilities = packed

@@ -1,32 +1,28 @@
-// Package provider speaks Terraform: schemas, models,
-// diagnostics and the wiring of all other rooms.
+// Package provider has the resources, data sources and functions: schemas, models, and what connects them
+// with all other packages.
 package provider
 
 import (
 	"context"
+	"errors"
 	"os"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"k8s.io/klog/v2"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/progress"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/protocol"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 )
 
 // typeName starts the name of every resource.
@@ -71,123 +67,16 @@ func (p *fleetProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 }
 
 func (p *fleetProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "Runs Rancher Fleet's model - GitRepo, Bundle, Target, Cluster - from Terraform itself: " +
-			"one provider block for any number of clusters, one Helm release per bundle and cluster, no controller and no agent.",
-		Attributes: map[string]schema.Attribute{
-			"owner": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "The owner of the releases. Terraform workspaces that share a cluster need different owners. " +
-					"A release of another owner is neither changed nor removed, unless the target has `take_ownership = true`.",
-				Validators: []validator.String{framework.LabelValue()},
-			},
-			"engine": engineAttribute(),
-			"clusters": framework.NewMapNested(schema.MapNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "The clusters by name: the connection of each cluster, and the facts for targeting and templates. " +
-					"The map, any entry and any value may be unknown while planning, for clusters created in the same apply.",
-				Validators:   []validator.Map{mapvalidator.KeysAre(framework.DNSLabel())},
-				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(clusterAttributes())},
-			}),
-			"cluster_groups": schema.MapNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "Groups of clusters by name, for rules and `targetCustomizations` that name a `clusterGroup`.",
-				Validators:          []validator.Map{mapvalidator.KeysAre(framework.DNSLabel())},
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"selector": schema.SingleNestedAttribute{
-						Optional:            true,
-						MarkdownDescription: "The clusters in the group, by their labels. An empty selector selects all. Required.",
-						Attributes:          framework.Provider(selectorAttributes()),
-						Validators:          []validator.Object{framework.Required{}},
-					},
-					"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the group, for `cluster_group_selector`."},
-				}},
-			},
-			"git": schema.MapNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Credentials for git, by the beginning of the repository's URL. The longest matching key is used; " +
-					"credentials are sent nowhere else.",
-				Validators:   []validator.Map{mapvalidator.KeysAre(gitPrefix())},
-				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(gitAttributes())},
-			},
-			"registries": schema.MapNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Credentials for Helm repositories, OCI registries and archives, by the beginning of the URL, such as " +
-					"`https://charts.example.com/` or `oci://ghcr.io/acme`. The longest matching key is used; credentials are sent nowhere else.",
-				NestedObject: schema.NestedAttributeObject{Attributes: framework.Provider(registryAttributes())},
-			},
-			"tls": schema.SingleNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Certificates of authorities for all servers that git repositories and charts are read from, and for proxies. " +
-					"`ca_bundle` of an entry in `git` or `registries` is trusted besides. API servers of clusters have their own settings.",
-				Attributes: framework.Provider(tlsAttributes()),
-			},
-			"sops": schema.SingleNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Keys for files encrypted by [SOPS](https://github.com/getsops/sops): values files named in `helm.valuesFiles`, and manifests. " +
-					"They are decrypted in memory only. No other keys are used: no environment variable, no file of the home folder, no gpg, no cloud service. " +
-					"An encrypted file that no key decrypts is an error. See the guide on security.",
-				Attributes: map[string]schema.Attribute{
-					"age_keys": sopsKeys("age identities, such as `AGE-SECRET-KEY-1...`, or the content of identity files."),
-					"pgp_keys": sopsKeys("OpenPGP private keys without a passphrase, armored, as `gpg --export-secret-keys --armor` writes them."),
-				},
-			},
-			"parallelism": schema.Int64Attribute{
-				Optional: true,
-				MarkdownDescription: "How many operations on clusters run at the same time, over all resources. Default 16. A deployment that only waits until its " +
-					"objects are ready lets another deployment start, up to four for each operation except the first.",
-				Validators: []validator.Int64{int64validator.AtLeast(1)},
-			},
-			"render_timeout": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "How long the templates of one deployment may run, such as `30s`. Default `1m`. Templates run in processes without access " +
-					"to files, network or credentials; the guide on security names their limits.",
-				Validators: []validator.String{framework.Duration()},
-			},
-			"on_unreachable": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "What a refresh does when a cluster does not respond: `keep` (default) keeps the last known state of its " +
-					"deployments and warns, `error` fails. Neither treats a cluster that does not respond as empty.",
-				Validators: []validator.String{stringvalidator.OneOf(keepUnreachable, errorUnreachable)},
-			},
-			"on_missing": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "What happens to deployments on a cluster that was removed from `clusters` if they cannot be uninstalled. Either its connection contained a secret or arguments of a command, " +
-					"which are never stored, or the cluster does not respond any more. `error` (default): the plan fails until the entry is restored for one apply. " +
-					"`forget`: they are removed from the state and stay on the cluster.",
-				Validators: []validator.String{stringvalidator.OneOf(string(deploy.MissingIsError), string(deploy.ForgetMissing))},
-			},
-			"policies":         policiesAttribute(),
-			"fleet_policies":   fleetPoliciesAttribute(),
-			"windows":          windowsAttribute(),
-			"fleet_schedules":  schedulesAttribute(),
-			"windows_override": windowsOverrideAttribute(),
-			"cache_dir": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Folder for temporary files, and for commits that were fetched from git. Commits are kept for a week after they were last read, so a plan of an unchanged branch fetches nothing. Default: the system's temporary folder, and nothing is kept.",
-			},
-		},
-	}
-}
-
-// The values of on_unreachable.
-const (
-	keepUnreachable  = "keep"
-	errorUnreachable = "error"
-)
-
-func sopsKeys(description string) schema.ListAttribute {
-	return schema.ListAttribute{Optional: true, Sensitive: true, ElementType: types.StringType, MarkdownDescription: description}
+	resp.Schema = config.Schema()
 }
 
 func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	var model providerModel
+	var model config.Model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	configured, diags := model.fleet(ctx, p.masker)
-	resp.Diagnostics.Append(diags...)
+	configured := p.configured(model.Settings(ctx, &resp.Diagnostics), &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -196,9 +85,27 @@ func (p *fleetProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	p.cleanup.add(configured.public.Close)
 	p.cleanup.add(configured.sandbox.Close)
 	p.openProgress(configured, &resp.Diagnostics)
-	configured.planReport = openReport(configured.owner, &resp.Diagnostics)
+	configured.planReport = openReport(configured.Owner, &resp.Diagnostics)
 	resp.ResourceData = configured
 	resp.DataSourceData = configured
+}
+
+// configured makes what the configured provider works with. The masker hides all credentials, also
+// after an error.
+func (p *fleetProvider) configured(settings config.Settings, diags *diag.Diagnostics) *providerData {
+	settings.AddSecrets(p.masker)
+	if diags.HasError() {
+		return nil
+	}
+	configured, err := newProviderData(settings, p.masker)
+	if wrong, ok := errors.AsType[*sops.KeyError](err); ok {
+		diagnostics.Add(diags, report.InvalidSOPSKey(wrong.Kind+"_keys", wrong.Index, err))
+		return nil
+	}
+	if err != nil {
+		diagnostics.Add(diags, report.InvalidSetting("registries", "Invalid registries", err))
+	}
+	return configured
 }
 
 // progressVariable names the file that shows applies.
@@ -212,7 +119,7 @@ func (p *fleetProvider) openProgress(configured *providerData, diags *diag.Diagn
 	}
 	reporter, err := progress.Open(file)
 	if err != nil {
-		addMessages(diags, report.NoProgress(err))
+		diagnostics.Add(diags, report.NoProgress(err))
 		return
 	}
 	configured.progress = reporter

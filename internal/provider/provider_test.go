@@ -1,18 +1,10 @@
 package provider
 
 import (
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 )
 
 // The framework checks schemas when a server is asked for them.
@@ -32,59 +24,4 @@ func TestSchemasAreValid(t *testing.T) {
 	if got := len(resp.ResourceSchemas); got != 3 {
 		t.Errorf("%d resources, want 3", got)
 	}
-}
-
-// Whatever a fleet.yaml can say, but for what only controllers act upon, has an
-// attribute; and every attribute says something that a fleet.yaml can say.
-func TestOptionsAreThoseOfFleetYAML(t *testing.T) {
-	t.Parallel()
-	attributes := definitionAttributes()
-	maps.Copy(attributes, optionAttributes())
-	got := fieldPaths("", attributes)
-	want := jsonPaths("", reflect.TypeFor[fleetyaml.Definition]())
-	for _, path := range []string{"name", "imageScans", "targets", "downstreamResources", "targetCustomizations.downstreamResources"} {
-		want = slices.DeleteFunc(want, func(field string) bool { return field == path || strings.HasPrefix(field, path+".") })
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-fleet.yaml +attributes):\n%s", diff)
-	}
-}
-
-// fieldPaths are the names that attributes have in a fleet.yaml, with those of
-// attributes in them.
-func fieldPaths(prefix string, attributes map[string]schema.Attribute) []string {
-	var paths []string
-	for name, attribute := range attributes {
-		path := prefix + fleetyaml.FieldName(name)
-		paths = append(paths, path)
-		switch attribute := attribute.(type) {
-		case schema.SingleNestedAttribute:
-			paths = append(paths, fieldPaths(path+".", attribute.Attributes)...)
-		case schema.ListNestedAttribute:
-			paths = append(paths, fieldPaths(path+".", attribute.NestedObject.Attributes)...)
-		}
-	}
-	return paths
-}
-
-func jsonPaths(prefix string, of reflect.Type) []string {
-	var paths []string
-	for _, field := range reflect.VisibleFields(of) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		path := prefix + name
-		paths = append(paths, path)
-		below := field.Type
-		for below.Kind() == reflect.Pointer || below.Kind() == reflect.Slice {
-			below = below.Elem()
-		}
-		if below.Kind() == reflect.Struct && below != reflect.TypeFor[fleetyaml.Count]() {
-			paths = append(paths, jsonPaths(path+".", below)...)
-		}
-	}
-	return paths
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/helm"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
@@ -81,7 +84,7 @@ func selectionAttributes() map[string]schema.Attribute {
 		"targets": schema.ListNestedAttribute{
 			Required:            true,
 			MarkdownDescription: "Rules that select clusters, as in `fleet_cluster_target`.",
-			NestedObject:        schema.NestedAttributeObject{Attributes: ruleAttributes()},
+			NestedObject:        schema.NestedAttributeObject{Attributes: fleetschema.Rule()},
 		},
 	}
 }
@@ -123,7 +126,7 @@ func (d *renderDataSource) Read(ctx context.Context, req datasource.ReadRequest,
 		}
 		rendered[deployment.Key()] = value
 	}
-	addMessages(&resp.Diagnostics, report.RenderFailures(failures))
+	diagnostics.Add(&resp.Diagnostics, report.RenderFailures(failures))
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -137,19 +140,19 @@ func (d *renderDataSource) deployments(ctx context.Context, data renderModel, di
 	if !data.Clusters.IsNull() {
 		clusters, unknown = inlineClusters(ctx, data.Clusters, diags), nil
 	}
-	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.providerData.clustersUnknown || d.providerData.groupsUnknown)) {
-		addMessages(diags, report.RenderClustersUnknown())
+	if len(unknown) > 0 || (data.Clusters.IsNull() && (d.providerData.ClustersUnknown || d.providerData.GroupsUnknown)) {
+		diagnostics.Add(diags, report.RenderClustersUnknown())
 		return target.Result{}
 	}
 	bundles, reason := d.providerData.readBundles(ctx, "fleet_render", data.Bundles, nil, diags)
-	addMessages(diags, report.RenderUnknown(reason))
-	rules := rulesOf(ctx, data.Targets, diags)
+	diagnostics.Add(diags, report.RenderUnknown(reason))
+	rules := fleetschema.RulesOf(ctx, data.Targets, diags)
 	if diags.HasError() {
 		return target.Result{}
 	}
-	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.providerData.groups, Evaluator: d.providerData.sandbox})
+	result, err := target.Deployments(ctx, target.Input{Bundles: bundles, Rules: rules, Clusters: clusters, Groups: d.providerData.Groups, Evaluator: d.providerData.sandbox})
 	if err != nil {
-		addMessages(diags, report.RuleFailure("fleet_render", err))
+		diagnostics.Add(diags, report.RuleFailure("fleet_render", err))
 	}
 	return result
 }
@@ -157,9 +160,9 @@ func (d *renderDataSource) deployments(ctx context.Context, data renderModel, di
 func inlineClusters(ctx context.Context, entries types.Map, diags *diag.Diagnostics) []target.Cluster {
 	clusters := make([]target.Cluster, 0, len(entries.Elements()))
 	for name, value := range entries.Elements() {
-		var model factsModel
+		var model config.FactsModel
 		framework.AsPlain(ctx, value, &model, diags)
-		clusters = append(clusters, model.facts(name, diags))
+		clusters = append(clusters, model.Facts(name, diags))
 	}
 	return clusters
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/chart"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/git"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
@@ -63,7 +64,7 @@ func isOpen(planned types.Map) bool {
 // report reports what is worth knowing of bundles, and why they cannot be made.
 func (r request) report(planned source.Planned, err error, diags *diag.Diagnostics) {
 	of := report.BundleSource{Name: r.name, Attribute: r.at, ReadsPaths: r.Spec.Read != nil}
-	addMessages(diags, of.Planned(planned, err, func(err error) string {
+	diagnostics.Add(diags, of.Planned(planned, err, func(err error) string {
 		if _, isSubmodule := errors.AsType[*git.SubmoduleError](err); isSubmodule {
 			return report.SubmoduleAdvice
 		}
@@ -96,7 +97,7 @@ func storedCommit(ctx context.Context, g source.GitSource, private privateReader
 func storeCommit(ctx context.Context, g source.GitSource, private privateWriter, commit string, diags *diag.Diagnostics) {
 	raw, err := g.Store(commit)
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the head of "+g.Repo, err))
+		diagnostics.Add(diags, report.Failed("Cannot store the head of "+g.Repo, err))
 		return
 	}
 	diags.Append(private.SetKey(ctx, commitKey, raw)...)
@@ -125,7 +126,7 @@ func (f *providerData) refresh(ctx context.Context, of followed, before privateR
 	g := of.git
 	commit, err := f.source.Refresh(ctx, g)
 	if err != nil && !needsUnknown(err) {
-		addMessages(diags, report.NoNewCommits(of.name, err))
+		diagnostics.Add(diags, report.NoNewCommits(of.name, err))
 	}
 	// Writing private state raises the serial of the state, so it is written
 	// only when there is something to say.
@@ -142,7 +143,7 @@ func storedImages(ctx context.Context, private privateReader, diags *diag.Diagno
 	raw, found := private.GetKey(ctx, imagesKey)
 	diags.Append(found...)
 	images, err := source.DecodeImages(raw)
-	addMessages(diags, report.UnreadablePrivateState(err))
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
 	return images
 }
 
@@ -153,7 +154,7 @@ func storeImages(ctx context.Context, private privateWriter, before, after []sou
 	}
 	raw, err := source.EncodeImages(after)
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the images of imageScans", err))
+		diagnostics.Add(diags, report.Failed("Cannot store the images of imageScans", err))
 		return
 	}
 	diags.Append(private.SetKey(ctx, imagesKey, raw)...)
@@ -167,7 +168,7 @@ func (f *providerData) refreshImages(ctx context.Context, of followed, before pr
 	}
 	found, failed := f.source.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
-		addMessages(diags, report.NoNewTags(of.name, errors.Join(failed...)))
+		diagnostics.Add(diags, report.NoNewTags(of.name, errors.Join(failed...)))
 	}
 	storeImages(ctx, after, known, found, diags)
 }
@@ -180,7 +181,7 @@ func storedCharts(ctx context.Context, private privateReader, diags *diag.Diagno
 	raw, found := private.GetKey(ctx, chartsKey)
 	diags.Append(found...)
 	stored, err := source.DecodeFollowed(raw)
-	addMessages(diags, report.UnreadablePrivateState(err))
+	diagnostics.Add(diags, report.UnreadablePrivateState(err))
 	return stored
 }
 
@@ -200,14 +201,14 @@ func (f *providerData) refreshCharts(ctx context.Context, of followed, before pr
 	known := storedCharts(ctx, before, diags)
 	found, failed := f.source.FollowCharts(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, of.charts, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
-		addMessages(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
+		diagnostics.Add(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
 	}
 	if slices.Equal(found, known) {
 		return
 	}
 	raw, err := found.Encode()
 	if err != nil {
-		addMessages(diags, report.Failed("Cannot store the versions of the charts of "+of.name, err))
+		diagnostics.Add(diags, report.Failed("Cannot store the versions of the charts of "+of.name, err))
 		return
 	}
 	diags.Append(after.SetKey(ctx, chartsKey, raw)...)

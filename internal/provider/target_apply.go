@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -27,7 +28,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		return false
 	}
 	if reason != "" {
-		addMessages(diags, report.StillUnknown(name, reason))
+		diagnostics.Add(diags, report.StillUnknown(name, reason))
 		return false
 	}
 	desired = holdByWindows(f, desired, plan, diags)
@@ -41,10 +42,10 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	}, f.charts)
 	counts := change.Counts()
 	change, unreachable := change.WithoutUnreachable(reachOf(f))
-	addMessages(diags, report.MissingClusters(name, unreachable, f.onMissing))
-	addMessages(diags, report.PlanFailures(name, change.Faults))
+	diagnostics.Add(diags, report.MissingClusters(name, unreachable, f.OnMissing))
+	diagnostics.Add(diags, report.PlanFailures(name, change.Faults))
 	blocked := blockedNow(f, change, desired, diags)
-	settings.Description = f.windows.description(settings.Description)
+	settings.Description = f.Windows.Description(settings.Description)
 	if diags.HasError() {
 		return false
 	}
@@ -55,15 +56,15 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 		Keep: slices.Collect(maps.Keys(change.Keep)), UIDs: state.ExpectedUIDs(prior, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	if len(outcome.Existing) > 0 {
-		addMessages(diags, report.Existing(name, outcome.Existing))
+		diagnostics.Add(diags, report.Existing(name, outcome.Existing))
 		return false
 	}
 	f.logPanics(ctx, outcome.Failures)
 	f.forgetUnreachable(name, &outcome, diags)
 	outcome.Failures = slices.Concat(outcome.Failures, outcome.Unplanned(planned), change.UnexpectedlyHeld(shown.ShowsOther))
-	addMessages(diags, report.Failures(name, outcome))
-	addMessages(diags, report.Notices(name, outcome.Notices))
-	addMessages(diags, report.Policies(name, outcome.Warned))
+	diagnostics.Add(diags, report.Failures(name, outcome))
+	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
+	diagnostics.Add(diags, report.Policies(name, outcome.Warned))
 	records, leftOut := change.RecordsAfter(outcome.Records, desired.Deployments, shown.LeavesOut)
 	*private = private.Applied(state.Apply{
 		Change: change, Outcome: outcome, Wanted: desired.Deployments, Records: records,
@@ -73,7 +74,7 @@ func (f *providerData) apply(ctx context.Context, config tfsdk.Config, plan, bef
 	lost := state.WantedReleases(was.Lost(), desired.Deployments, leftOut)
 	after := state.ShownAfter(plan.contents(records, lost, shown.HeldAfter(change)), change, shown)
 	if !diags.HasError() {
-		addMessages(diags, report.Inconsistent(name, after.Differences(shown)))
+		diagnostics.Add(diags, report.Inconsistent(name, after.Differences(shown)))
 	}
 	setApplied(ctx, plan, after, counts, change, diags)
 	return true
@@ -91,14 +92,14 @@ func setApplied(ctx context.Context, plan *targetModel, after state.Shown, count
 	}
 	if plan.Stages.IsUnknown() { // No plan has reported what is held.
 		plan.Stages = types.StringValue(change.StagesText())
-		addMessages(diags, report.Held(plan.Name.ValueString(), change.Held))
+		diagnostics.Add(diags, report.Held(plan.Name.ValueString(), change.Held))
 	}
 }
 
 // forgetUnreachable drops removals that failed because a cluster whose entry is gone does not
 // answer any more, if on_missing says so.
 func (f *providerData) forgetUnreachable(name string, outcome *deploy.Outcome, diags *diag.Diagnostics) {
-	if f.onMissing == deploy.ForgetMissing {
-		addMessages(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))
+	if f.OnMissing == deploy.ForgetMissing {
+		diagnostics.Add(diags, report.UnreachableForgotten(name, outcome.Forget(f.clusters.Configured)))
 	}
 }

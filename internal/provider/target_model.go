@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -53,16 +54,16 @@ type targetModel struct {
 
 func (m *targetModel) identity(f *providerData) deploy.TargetIdentity {
 	return deploy.TargetIdentity{
-		Owner: f.owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
-		AdoptionKey: release.AdoptionKey(f.owner, m.AdoptionKey.ValueString()),
+		Owner: f.Owner, Target: m.Name.ValueString(), Instance: m.ID.ValueString(),
+		AdoptionKey: release.AdoptionKey(f.Owner, m.AdoptionKey.ValueString()),
 	}
 }
 
-// settings leaves Terraform.
+// settings converts from values of Terraform.
 func (m *targetModel) settings(diags *diag.Diagnostics) deploy.Settings {
 	timeout, err := time.ParseDuration(m.DeploymentTimeout.ValueString())
 	if err != nil {
-		addMessages(diags, report.InvalidSetting("deployment_timeout", "Invalid duration", err))
+		diagnostics.Add(diags, report.InvalidSetting("deployment_timeout", "Invalid duration", err))
 	}
 	return deploy.Settings{
 		Wait:          m.Wait.ValueBool(),

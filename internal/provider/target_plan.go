@@ -12,7 +12,9 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/planreport"
@@ -46,13 +48,13 @@ func (r *targetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	var marker state.ReplacementMarker
 	after := private
-	plan.decided = r.providerData.windows.timeFor(private.Decided)
+	plan.decided = r.providerData.Windows.TimeFor(private.Decided)
 	after.Decided = plan.decided
 	if creating {
 		f, _ := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 		marker = f.planTarget(ctx, req.Config, &plan, &prior, nil, &resp.Diagnostics)
 	} else {
-		delivered := private.ForDelivery(prior.records(), r.providerData.hasEngine())
+		delivered := private.ForDelivery(prior.records(), r.providerData.HasEngine())
 		f, _ := r.providerData.withFormer(delivered).withInventory(ctx, delivered.Inventory, &resp.Diagnostics)
 		f.planTarget(ctx, req.Config, &plan, &prior, &delivered, &resp.Diagnostics)
 	}
@@ -78,14 +80,14 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		known = private.ObjectVersions
 	}
 	desired, reason := f.desired(ctx, config, plan, known, diags)
-	if f.hasEngine() {
-		addMessages(diags, plan.notWithEngine())
+	if f.HasEngine() {
+		diagnostics.Add(diags, plan.notWithEngine())
 	}
 	if diags.HasError() {
 		return marker
 	}
 	if reason != "" {
-		addMessages(diags, report.Unknown(name, reason))
+		diagnostics.Add(diags, report.Unknown(name, reason))
 		marker.Unknown = true
 		plan.setUnknown()
 		f.registry.Deploys(name, nil)
@@ -93,7 +95,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 		planReporter{f, prior}.addUnknown(name, reason, diags)
 		return marker
 	}
-	prior.reportMoves(f.management, desired.Deployments, diags)
+	prior.reportMoves(f.Management, desired.Deployments, diags)
 	if diags.HasError() {
 		return marker
 	}
@@ -106,7 +108,7 @@ func (f *providerData) planTarget(ctx context.Context, config tfsdk.Config, plan
 			f.registry.Drop(prior.Name.ValueString(), prior.ID.ValueString())
 		}
 		f.registry.Identify(private.ClusterUIDs)
-		addMessages(diags, report.Orphans(name, private.Orphans, desired.Deployments))
+		diagnostics.Add(diags, report.Orphans(name, private.Orphans, desired.Deployments))
 	} else {
 		f.capabilities().PinCreate(ctx, desired.Deployments)
 	}
@@ -124,23 +126,23 @@ func (r *targetResource) planDestroy(ctx context.Context, req resource.ModifyPla
 	var gone targetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &gone)...)
 	if gone.DeletionProtection.ValueBool() {
-		addMessages(&resp.Diagnostics, report.Protected(gone.Name.ValueString(), len(gone.records())))
+		diagnostics.Add(&resp.Diagnostics, report.Protected(gone.Name.ValueString(), len(gone.records())))
 	}
 	if r.providerData == nil {
 		return
 	}
 	name := gone.Name.ValueString()
-	gone.reportMoves(r.providerData.management, nil, &resp.Diagnostics)
+	gone.reportMoves(r.providerData.Management, nil, &resp.Diagnostics)
 	removal, found := deploy.RemovalPlan(gone.records()), deploy.DiffReport{}
-	if !resp.Diagnostics.HasError() && !r.providerData.hasEngine() {
+	if !resp.Diagnostics.HasError() && !r.providerData.HasEngine() {
 		found = r.providerData.preview().Diff(ctx, deploy.PreviewRequest{
 			Identity: gone.identity(r.providerData), TakesOwnership: gone.TakeOwnership.ValueBool(), Diff: gone.diff(),
 		}, removal)
-		addMessages(&resp.Diagnostics, report.Diff(name, found))
+		diagnostics.Add(&resp.Diagnostics, report.Diff(name, found))
 	}
 	r.providerData.registry.Drop(name, gone.ID.ValueString())
 	reportDestroy(r.providerData, &gone, private, &resp.Diagnostics)
-	addMessages(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
+	diagnostics.Add(&resp.Diagnostics, report.Orphans(name, private.Orphans, nil))
 	planReporter{r.providerData, &gone}.addPlan(planreport.Destroy, name, removal, found, &resp.Diagnostics)
 }
 
@@ -166,7 +168,7 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if reason != "" || diags.HasError() {
 		return deploy.Desired{}, reason
 	}
-	in := target.Input{Bundles: bundles, Rules: rulesOf(ctx, m.Targets, diags), Groups: f.groups, Evaluator: f.sandbox, CRDs: m.CRDs.ValueString()}
+	in := target.Input{Bundles: bundles, Rules: fleetschema.RulesOf(ctx, m.Targets, diags), Groups: f.Groups, Evaluator: f.sandbox, CRDs: m.CRDs.ValueString()}
 	clusters, reason := f.clustersFor(in)
 	if reason != "" || diags.HasError() {
 		return deploy.Desired{}, reason
@@ -178,15 +180,15 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	in.Clusters, in.ServiceAccount = clusters, accountsOf(checker)
 	result, err := target.Deployments(ctx, in)
 	if err != nil {
-		addMessages(diags, report.RuleFailure(name, err))
+		diagnostics.Add(diags, report.RuleFailure(name, err))
 		return deploy.Desired{}, ""
 	}
-	addMessages(diags, report.UnmatchedRules(name, result.Unmatched, f.clusters.Names()))
+	diagnostics.Add(diags, report.UnmatchedRules(name, result.Unmatched, f.clusters.Names()))
 	for i, d := range result.Deployments {
 		result.Deployments[i] = d.WithWriteOnly(writeOnly[d.Bundle.Name])
 	}
 	check := checkDeployment
-	if f.hasEngine() {
+	if f.HasEngine() {
 		check = checkForEngine
 		for i, d := range result.Deployments {
 			result.Deployments[i].Digest = engine.Digest(d)
@@ -195,15 +197,15 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 		known.Pin(result.Deployments)
 	}
 	desired = withPolicies(deploy.NewDesired(bundles, result, unreadable, check), checker)
-	if f.hasEngine() {
-		for key, err := range engine.CheckBundles(f.owner, result.Deployments) {
+	if f.HasEngine() {
+		for key, err := range engine.CheckBundles(f.Owner, result.Deployments) {
 			if desired.Broken[key] == nil {
 				desired.Broken[key] = err
 			}
 		}
 	}
 	if !m.holdsBroken() {
-		addMessages(diags, report.PlanFailures(name, deploy.FailuresOf(desired.Broken)))
+		diagnostics.Add(diags, report.PlanFailures(name, deploy.FailuresOf(desired.Broken)))
 	}
 	return desired, ""
 }
@@ -214,15 +216,15 @@ func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string
 	switch {
 	case m.Name.IsUnknown() || framework.IsUnknownInside(ctx, m.Targets):
 		return "the target's name or rules"
-	case f.clustersUnknown:
+	case f.ClustersUnknown:
 		return "the provider's clusters"
-	case f.hasEngine() && f.fleetEngine == nil:
+	case f.HasEngine() && f.fleetEngine == nil:
 		return "the provider's engine"
-	case f.groupsUnknown:
+	case f.GroupsUnknown:
 		return "the provider's cluster_groups"
-	case f.policiesUnknown:
+	case f.PoliciesUnknown:
 		return "the provider's policies"
-	case f.windows.unknown:
+	case f.Windows.Unknown:
 		return "the provider's windows"
 	}
 	_, unknown := f.clusters.FactsFor(func(string) bool { return false })
@@ -233,7 +235,7 @@ func (f *providerData) unknownForAll(ctx context.Context, m *targetModel) string
 // that can decide about a deployment, "" for nothing.
 func (f *providerData) clustersFor(in target.Input) (clusters []target.Cluster, reason string) {
 	// Windows and policies select clusters, too.
-	selects := len(f.windows.windows)+len(f.policies) > 0
+	selects := len(f.Windows.Windows)+len(f.Policies) > 0
 	decided := map[string]bool{} // Many clusters have the same labels.
 	clusters, unknown := f.clusters.FactsFor(func(label string) bool {
 		if _, ok := decided[label]; !ok {
@@ -263,19 +265,19 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	preview := f.preview()
 	planned := deploy.NewPlan(ctx, desired, prior, deploy.Facts{
 		Charts: f.charts, Reach: reachOf(f), Limit: plan.removalLimit(), Start: f.sandbox.Start,
-		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.management.leavesOffline(),
+		Relabel: plan.releaseLabels().Changes(before.releaseLabels()), HoldBroken: plan.holdsBroken(), Diff: comparedAs(plan, f.planReport), Wait: plan.Wait.ValueBool() && !f.Management.LeavesOffline(),
 		Prefetch: func(ctx context.Context, write []target.Deployment) func() {
 			return preview.Prefetch(ctx, write, prior)
 		},
 	})
 	f.registry.Deploys(plan.Name.ValueString(), planned.Deploys())
 	name := plan.Name.ValueString()
-	addMessages(diags, report.Plan(name, &planned, desired, prior, f.onMissing, f.clusters.UIDs()))
+	diagnostics.Add(diags, report.Plan(name, &planned, desired, prior, f.OnMissing, f.clusters.UIDs()))
 	reportOverridden(f, plan, before, desired, diags)
 	if diags.HasError() {
 		return
 	}
-	if f.hasEngine() {
+	if f.HasEngine() {
 		// No cluster is connected to, so nothing of them is compared.
 		preview.Connectable = func(string) bool { return false }
 	}
@@ -288,10 +290,10 @@ func (f *providerData) planChange(ctx context.Context, plan, before *targetModel
 	if plan.diff() == deploy.DiffSummary {
 		found.Diff = deploy.DiffReport{}
 	}
-	addMessages(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
+	diagnostics.Add(diags, report.Preview(name, plan.TakeOwnership.IsUnknown(), &planned, found))
 	plan.setPlanned(before, &planned, before.shown().Lost().Wanted(desired.Deployments))
 	if plan.PlanObjects.ValueBool() {
-		addMessages(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
+		diagnostics.Add(diags, report.UnknownObjects(name, &planned.Unknown, plan.Objects.IsUnknown()))
 	}
 	planReporter{f, before}.addPlan(operationOf(before), name, &planned, changes, diags)
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -50,7 +52,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	// Nothing is stored of a target that is created, but the marker of its plan may be.
 	stored, private := loadPrivate(ctx, resp.Private, &resp.Diagnostics), state.Private{ClusterUIDs: left.UIDs}
-	plan.decided = r.providerData.windows.timeFor(stored.Decided)
+	plan.decided = r.providerData.Windows.TimeFor(stored.Decided)
 	private.Decided = plan.decided
 	f, inventory := r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 	private.Inventory = inventory
@@ -79,7 +81,7 @@ func (r *targetResource) Create(ctx context.Context, req resource.CreateRequest,
 func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var model targetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &model)...)
-	if resp.Diagnostics.HasError() || r.providerData == nil || r.providerData.clustersUnknown {
+	if resp.Diagnostics.HasError() || r.providerData == nil || r.providerData.ClustersUnknown {
 		return
 	}
 	private := loadPrivate(ctx, req.Private, &resp.Diagnostics)
@@ -88,20 +90,20 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	model.driftState = private.DriftState
-	moves := state.MovesOf(model.records(), nil, r.providerData.hasEngine())
-	if r.providerData.hasEngine() && r.providerData.fleetEngine == nil || r.providerData.management == nil && len(moves.Unwanted) > 0 {
+	moves := state.MovesOf(model.records(), nil, r.providerData.HasEngine())
+	if r.providerData.HasEngine() && r.providerData.fleetEngine == nil || r.providerData.Management == nil && len(moves.Unwanted) > 0 {
 		return // Which Fleet it is is not known yet, or the plan reports what is wrong.
 	}
-	private = private.ForDelivery(model.records(), r.providerData.hasEngine())
+	private = private.ForDelivery(model.records(), r.providerData.HasEngine())
 	r.providerData.registry.RecordInstance(model.ID.ValueString())
 	records, lost := state.WithUIDs(model.records(), private.ClusterUIDs), model.shown().Lost()
 	capabilities := r.providerData.capabilities().Start(ctx, known)
 	observation := r.providerData.delivery().Observe(ctx, model.identity(r.providerData), model.drift(), lost.AddedTo(records))
 	r.providerData.logPanics(ctx, observation.Failures)
 	failures := slices.DeleteFunc(observation.Failures, func(f deploy.Failure) bool {
-		return !r.providerData.hasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
+		return !r.providerData.HasEngine() && !r.providerData.clusters.IsConnectable(f.Cluster)
 	})
-	addMessages(&resp.Diagnostics, report.Unobserved(model.Name.ValueString(), failures, r.providerData.onUnreachable == errorUnreachable))
+	diagnostics.Add(&resp.Diagnostics, report.Unobserved(model.Name.ValueString(), failures, r.providerData.OnUnreachable == config.ErrorUnreachable))
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -110,9 +112,9 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		Records: records, Observation: observation, Versions: r.providerData.engine.Versions(ctx, private.ObjectVersions.References(r.providerData.clusters.IsConnectable)),
 		Entry: r.providerData.clusters.Connection, ShowsObjects: model.PlanObjects.ValueBool(),
 	})
-	addMessages(&resp.Diagnostics, report.ReplacedClusters(replaced))
-	after.Decided = r.providerData.windows.refreshed(private.Decided)
-	if after.Inventory = nil; r.providerData.hasEngine() {
+	diagnostics.Add(&resp.Diagnostics, report.ReplacedClusters(replaced))
+	after.Decided = r.providerData.Windows.Refreshed(private.Decided)
+	if after.Inventory = nil; r.providerData.HasEngine() {
 		if after.Inventory = private.Inventory; len(observation.Failures) == 0 {
 			_, after.Inventory = r.providerData.withInventory(ctx, nil, &resp.Diagnostics)
 		}
@@ -123,7 +125,7 @@ func (r *targetResource) Read(ctx context.Context, req resource.ReadRequest, res
 	repack(&after, known, capabilities(), &resp.Diagnostics)
 	storePrivate(ctx, resp.Private, private, after, &resp.Diagnostics)
 	lost.KeepUnreachable(observation)
-	addMessages(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
+	diagnostics.Add(&resp.Diagnostics, report.Drift(model.Name.ValueString(), observation))
 	if model.driftState.HasStored() || !maps.EqualFunc(records, observation.Records, deploy.Record.Equal) {
 		model.setShown(model.contents(observation.Records, observation.Lost, model.shown().Held()).Shown())
 		resp.Diagnostics.Append(resp.State.Set(ctx, &model)...)
@@ -149,8 +151,8 @@ func (r *targetResource) Update(ctx context.Context, req resource.UpdateRequest,
 	after := private
 	after.Replacement = state.ReplacementMarker{}
 	prior.driftState = private.DriftState
-	after = after.ForDelivery(prior.records(), r.providerData.hasEngine())
-	plan.decided = r.providerData.windows.timeFor(private.Decided)
+	after = after.ForDelivery(prior.records(), r.providerData.HasEngine())
+	plan.decided = r.providerData.Windows.TimeFor(private.Decided)
 	f, inventory := r.providerData.withFormer(private).withInventory(ctx, private.Inventory, &resp.Diagnostics)
 	after.Inventory = inventory
 	if resp.Diagnostics.HasError() {
@@ -181,19 +183,19 @@ func (r *targetResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if f.hasEngine() && f.fleetEngine == nil {
-		addMessages(&resp.Diagnostics, report.StillUnknown(name, "the provider's engine"))
+	if f.HasEngine() && f.fleetEngine == nil {
+		diagnostics.Add(&resp.Diagnostics, report.StillUnknown(name, "the provider's engine"))
 		return
 	}
-	if model.reportMoves(f.management, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
+	if model.reportMoves(f.Management, nil, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
 	removal := deploy.Change{Remove: marker.Removals(records)}
-	addMessages(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
-	if !f.clustersUnknown {
+	diagnostics.Add(&resp.Diagnostics, report.Replaced(name, len(records)-len(removal.Remove)))
+	if !f.ClustersUnknown {
 		var unreachable []string
 		removal, unreachable = removal.WithoutUnreachable(reachOf(f))
-		addMessages(&resp.Diagnostics, report.MissingClusters(name, unreachable, f.onMissing))
+		diagnostics.Add(&resp.Diagnostics, report.MissingClusters(name, unreachable, f.OnMissing))
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -226,8 +228,8 @@ func (f *providerData) remove(ctx context.Context, model *targetModel, removed [
 		UIDs: state.ExpectedUIDs(records, private.ClusterUIDs, f.clusters.UIDs()),
 	})
 	f.forgetUnreachable(name, &outcome, diags)
-	addMessages(diags, report.Notices(name, outcome.Notices))
-	addMessages(diags, report.Failures(name, outcome))
+	diagnostics.Add(diags, report.Notices(name, outcome.Notices))
+	diagnostics.Add(diags, report.Failures(name, outcome))
 	if len(outcome.Failures) == 0 {
 		return true
 	}

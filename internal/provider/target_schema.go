@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetschema"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
 )
@@ -60,7 +61,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 				Required: true,
 				MarkdownDescription: "Rules that select clusters. A cluster is selected if any rule matches it. All criteria of a rule must match, " +
 					"and a rule without criteria matches nothing.",
-				NestedObject: schema.NestedAttributeObject{Attributes: ruleAttributes()},
+				NestedObject: schema.NestedAttributeObject{Attributes: fleetschema.Rule()},
 			},
 			"wait": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -123,7 +124,7 @@ func (r *targetResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			"on_error": onErrorAttribute("What a plan does with a deployment that cannot be rendered: a template fails, values do not match the schema of the chart, or two releases have one name. " +
 				"`stop` (default): the plan fails. `hold`: the deployment stays as it is, or is not installed. The plan warns with the cause, and all other deployments proceed. " +
 				"A rollout strategy counts it as unavailable, and bundles that depend on it are also held."),
-			"crds":              crdsAttribute("A bundle's `helm.crds` takes precedence. `create_replace` applies only to bundles without `namespace`: a bundle that is restricted to a namespace must not replace definitions of others. Default: `create`. When it changes, only bundles with such definitions are deployed again."),
+			"crds":              fleetschema.CRDs("A bundle's `helm.crds` takes precedence. `create_replace` applies only to bundles without `namespace`: a bundle that is restricted to a namespace must not replace definitions of others. Default: `create`. When it changes, only bundles with such definitions are deployed again."),
 			"values_wo":         valuesWriteOnlyAttribute(),
 			"values_wo_version": writeOnlyVersionAttribute("values_wo"),
 			"files_wo":          filesWriteOnlyAttribute(),

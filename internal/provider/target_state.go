@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/state"
@@ -34,13 +35,13 @@ func (r *targetResource) upgrade0(ctx context.Context, req resource.UpgradeState
 		return &value, err
 	}()
 	if err != nil {
-		addMessages(&resp.Diagnostics, report.Failed("Cannot upgrade the state of the target", err))
+		diagnostics.Add(&resp.Diagnostics, report.Failed("Cannot upgrade the state of the target", err))
 		return
 	}
 	resp.DynamicValue = value
 }
 
-// shown leaves Terraform: what a plan or a state shows of deployments.
+// shown converts from values of Terraform: what a plan or a state shows of deployments.
 func (m *targetModel) shown() state.Shown {
 	return state.Shown{
 		Deployments: framework.StringsOfMap(m.Deployments), Objects: framework.StringsOfMap(m.Objects), Records: framework.StringsOfMap(m.Records),
@@ -49,7 +50,7 @@ func (m *targetModel) shown() state.Shown {
 	}
 }
 
-// setShown enters Terraform.
+// setShown converts to values of Terraform.
 func (m *targetModel) setShown(shown state.Shown) {
 	m.Deployments, m.Records, m.Clusters = framework.MapOfStrings(shown.Deployments), framework.MapOfStrings(shown.Records), framework.MapOfStrings(shown.Clusters)
 	m.NotReady = framework.MapOfStrings(shown.NotReady)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/report"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
@@ -64,7 +65,7 @@ func (m *targetModel) readWriteOnly(ctx context.Context, config tfsdk.Config, bu
 		names[i] = b.Name
 	}
 	found, err := input.Read(names)
-	addMessages(diags, report.InvalidWriteOnly(m.Name.ValueString(), err))
+	diagnostics.Add(diags, report.InvalidWriteOnly(m.Name.ValueString(), err))
 	return found, ""
 }
 
@@ -84,6 +85,6 @@ func writeOnlyEntries(ctx context.Context, config tfsdk.Config, attribute string
 	case map[string]any:
 		return value
 	}
-	addMessages(diags, report.NoBundleNames(attribute))
+	diagnostics.Add(diags, report.NoBundleNames(attribute))
 	return map[string]any{}
 }

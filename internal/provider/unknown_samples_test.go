@@ -18,6 +18,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
+	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -25,6 +26,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/charttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
@@ -119,10 +121,14 @@ func (s *samples) all(t *testing.T) []sample {
 func (s *samples) engines(t *testing.T) []sample {
 	t.Helper()
 	var all []sample
+	engine, ok := config.Schema().Attributes["engine"].(providerschema.SingleNestedAttribute)
+	if !ok {
+		t.Fatal("engine is not a nested attribute")
+	}
 	for name, cluster := range s.clusters()["clusters"].(map[string]any) { //nolint:forcetypeassert // made below
 		connection := map[string]any{"namespace": "fleet-default", "offline_after": "1h", "on_offline": "error", "deliver": true}
 		for attribute, value := range cluster.(map[string]any) { //nolint:forcetypeassert // made below
-			if _, ok := connectionAttributes()[attribute]; ok {
+			if _, isConnection := engine.Attributes[attribute]; isConnection {
 				connection[attribute] = value
 			}
 		}

@@ -1,4 +1,4 @@
-package provider
+package config
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/engine"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/kube"
@@ -18,25 +18,25 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
 
-// management is the management cluster of a Fleet, in plain values.
-type management struct {
-	connection kube.Connection
-	// unknown says that something of it is not known before an apply.
-	unknown bool
-	// namespace is where the Cluster objects are.
-	namespace    string
-	offlineAfter time.Duration
-	onOffline    engine.OnOffline
-	// handsBack says that the Fleet lets go of what it delivers.
-	handsBack bool
+// Management is the management cluster of a Fleet, in plain values.
+type Management struct {
+	Connection kube.Connection
+	// Unknown reports that something of it is not known before an apply.
+	Unknown bool
+	// Namespace is where the Cluster objects are.
+	Namespace    string
+	OfflineAfter time.Duration
+	OnOffline    engine.OnOffline
+	// HandsBack reports that the Fleet lets go of what it delivers.
+	HandsBack bool
 }
 
-// delivers reports whether the Fleet delivers. As long as that is unknown it counts as delivering.
-func (m *management) delivers() bool { return m != nil && !m.handsBack }
+// Delivers reports whether the Fleet delivers. As long as that is unknown it counts as delivering.
+func (m *Management) Delivers() bool { return m != nil && !m.HandsBack }
 
-// leavesOffline reports whether an apply can succeed before all deployments are ready.
-func (m *management) leavesOffline() bool {
-	return m != nil && m.onOffline == engine.LeaveOffline
+// LeavesOffline reports whether an apply can succeed before all deployments are ready.
+func (m *Management) LeavesOffline() bool {
+	return m != nil && m.OnOffline == engine.LeaveOffline
 }
 
 type engineModel struct {
@@ -68,13 +68,13 @@ func engineAttribute() schema.SingleNestedAttribute {
 	}
 }
 
-// managementOf leaves Terraform. It is nil for a provider without an engine.
-func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *management {
+// managementOf returns nil for a provider without an engine.
+func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *Management {
 	switch {
 	case value.IsNull():
 		return nil
 	case framework.IsUnknownInside(ctx, value):
-		return &management{unknown: true}
+		return &Management{Unknown: true}
 	}
 	var (
 		model engineModel
@@ -87,23 +87,13 @@ func managementOf(ctx context.Context, value types.Object, diags *diag.Diagnosti
 	}
 	// The schema has checked the form.
 	offlineAfter, _ := time.ParseDuration(model.OfflineAfter)
-	found := &management{
-		connection: model.connection(), namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
-		offlineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), onOffline: engine.OnOffline(model.OnOffline),
-		handsBack: model.Deliver != nil && !*model.Deliver,
+	found := &Management{
+		Connection: model.connection(), Namespace: cmp.Or(model.Namespace, target.DefaultNamespace),
+		OfflineAfter: cmp.Or(offlineAfter, engine.DefaultOfflineAfter), OnOffline: engine.OnOffline(model.OnOffline),
+		HandsBack: model.Deliver != nil && !*model.Deliver,
 	}
-	if err := found.connection.Validate(); err != nil {
-		addMessages(diags, report.InvalidEngineConnection(err))
+	if err := found.Connection.Validate(); err != nil {
+		diagnostics.Add(diags, report.InvalidEngineConnection(err))
 	}
 	return found
-}
-
-// newFleetEngine makes what delivers by the Fleet of the management cluster. It connects when it is
-// first used.
-func newFleetEngine(m *management, parallelism int, charts engine.Charts, masker *diff.Masker) *engine.Engine {
-	if m == nil || m.unknown {
-		return nil
-	}
-	connect := func() (engine.Connection, error) { return kube.New(m.connection, masker) }
-	return engine.New(engine.Settings{Namespace: m.namespace, OfflineAfter: m.offlineAfter, OnOffline: m.onOffline, Parallelism: parallelism}, connect, charts, masker)
 }

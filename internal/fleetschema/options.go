@@ -1,4 +1,6 @@
-package provider
+// Package fleetschema describes Fleet's words as attributes of Terraform: selectors, rules for clusters and
+// the options of a fleet.yaml. It turns their values into plain ones.
+package fleetschema
 
 import (
 	"maps"
@@ -6,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -14,8 +17,8 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
 
-// definitionAttributes are the keys of a fleet.yaml's root that are not options.
-func definitionAttributes() map[string]schema.Attribute {
+// Definition returns the keys of a fleet.yaml's root that are not options.
+func Definition() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"labels":      framework.OptionalStringMap("Labels of the bundle. Other bundles can select them in `depends_on_bundles`."),
 		"annotations": framework.OptionalStringMap("Annotations of the bundle. They have no effect, because no Bundle object exists; the plan warns."),
@@ -23,7 +26,7 @@ func definitionAttributes() map[string]schema.Attribute {
 		"depends_on_bundles": framework.OptionalObjects("Bundles that must be deployed on a cluster before this one, as `dependsOn` in fleet.yaml. "+
 			"They are bundles of the same target, or of another target with the same owner that is listed in its `depends_on`. Those are found by name only.", map[string]schema.Attribute{
 			"name":            framework.OptionalString("Name of the bundle, as in `bundles`."),
-			"selector":        framework.OptionalObject("The bundles of the target with these labels. All matching bundles count.", selectorAttributes()),
+			"selector":        framework.OptionalObject("The bundles of the target with these labels. All matching bundles count.", Selector()),
 			"accepted_states": framework.OptionalStrings("States of a bundle in which bundles that depend on it are deployed. Default: `Ready`."),
 		}),
 		"rollout_strategy": framework.OptionalObject("How many clusters change at once, and which clusters change first. Without it, clusters do not wait for each other.", rolloutAttributes()),
@@ -45,7 +48,7 @@ func definitionAttributes() map[string]schema.Attribute {
 
 // choiceAttributes choose clusters, or keep a bundle off them.
 func choiceAttributes() map[string]schema.Attribute {
-	attributes := ruleAttributes()
+	attributes := Rule()
 	attributes["name"] = framework.OptionalString("Name of the entry, for readers. It has no effect.")
 	attributes["do_not_deploy"] = framework.OptionalBool("Do not deploy the bundle to the clusters that match.")
 	return attributes
@@ -53,13 +56,13 @@ func choiceAttributes() map[string]schema.Attribute {
 
 func customizationAttributes() map[string]schema.Attribute {
 	attributes := choiceAttributes()
-	maps.Copy(attributes, optionAttributes())
+	maps.Copy(attributes, Options())
 	return attributes
 }
 
-// optionAttributes say how a bundle becomes a release. They stand at the root
+// Options returns the keys that decide how a bundle becomes a release. A fleet.yaml has them at its root
 // and in each customization.
-func optionAttributes() map[string]schema.Attribute {
+func Options() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"default_namespace":     framework.OptionalString("Namespace of the release, and of objects without a namespace."),
 		"namespace":             framework.OptionalString("Namespace of the release and of all its objects; a cluster-scoped object is an error."),
@@ -82,7 +85,7 @@ func optionAttributes() map[string]schema.Attribute {
 				MarkdownDescription: "Conditions to ignore. An entry matches a condition that has all its keys and values.",
 			},
 		}),
-		"correct_drift":         framework.OptionalObject("Whether changes made on the cluster are reverted.", correctDriftAttributes()),
+		"correct_drift":         framework.OptionalObject("Whether changes made on the cluster are reverted.", CorrectDrift()),
 		"service_account":       framework.OptionalString("Service account that installs and removes the release. It is in the namespace `cattle-fleet-system` of the cluster."),
 		"force_sync_generation": framework.OptionalNumber("A changed number deploys the bundle again."),
 		"keep_resources":        framework.OptionalBool("Keep the objects when the bundle is removed from a cluster: only the release record is removed."),
@@ -121,13 +124,13 @@ func helmAttributes() map[string]schema.Attribute {
 		"disable_pre_process":       framework.OptionalBool("Do not run `${ }` templates in values."),
 		"disable_dns":               framework.OptionalBool("Do not let templates look up host names."),
 		"skip_schema_validation":    framework.OptionalBool("Do not check values against the chart's schema."),
-		"crds":                      crdsAttribute("Default: `crds` of the `fleet_cluster_target`, else `create`."),
+		"crds":                      CRDs("Default: `crds` of the `fleet_cluster_target`, else `create`."),
 		"disable_dependency_update": framework.OptionalBool("Do not fetch dependencies of the chart. It has no effect in a customization."),
 	}
 }
 
-// crdsAttribute says what becomes of crds/ of charts. Fleet lacks it.
-func crdsAttribute(missing string) schema.StringAttribute {
+// CRDs returns the attribute for crds/ of charts, which Fleet lacks. missing describes its default.
+func CRDs(missing string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true,
 		MarkdownDescription: "What happens to custom resource definitions in `crds/` of charts. `create`: as in Helm and Fleet, missing ones are created when the release is installed, and an upgrade " +
@@ -152,7 +155,8 @@ func comparePatchAttributes() map[string]schema.Attribute {
 	}
 }
 
-func correctDriftAttributes() map[string]schema.Attribute {
+// CorrectDrift returns the options for drift.
+func CorrectDrift() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"enabled":           framework.OptionalBool("Whether an apply corrects drift. Default `true`; `false` only reports it."),
 		"force":             framework.OptionalBool("Replace objects instead of changing them."),
@@ -167,7 +171,7 @@ func rolloutAttributes() map[string]schema.Attribute {
 			Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^\d+%?$`), "must be a number or a percentage")},
 		}
 	}
-	partition := ruleAttributes()
+	partition := Rule()
 	partition["name"] = framework.OptionalString("Name of the partition.")
 	partition["max_unavailable"] = count("How many of its clusters may be unavailable: while it is upgraded, and before the next partition starts. Default: the value of the strategy.")
 	return map[string]schema.Attribute{
@@ -178,4 +182,15 @@ func rolloutAttributes() map[string]schema.Attribute {
 		"max_new":                    framework.OptionalNumber("How many clusters may get their first installation of the bundle at the same time. Default 50."),
 		"partitions":                 framework.OptionalObjects("Sets of clusters that change together, one set after the other. A cluster in no partition never gets the bundle.", partition),
 	}
+}
+
+// DefinitionOf returns the definition of attributes that are called like the keys of a fleet.yaml, in
+// snake case.
+func DefinitionOf(attributes map[string]attr.Value) (fleetyaml.Definition, error) {
+	options := framework.Conversion{Object: func(object map[string]any) any { return fleetyaml.Attributes(object) }}
+	fields, err := options.Fields(attributes)
+	if err != nil {
+		return fleetyaml.Definition{}, err
+	}
+	return fleetyaml.Attributes(fields).Definition()
 }

@@ -1,15 +1,31 @@
-package provider
+package fleetschema
 
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/framework"
 )
+
+// Selector returns the attributes of a selector for labels.
+func Selector() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"match_labels": framework.OptionalStringMap("Labels with exactly these values."),
+		"match_expressions": schema.ListNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Conditions on labels. All of them must be met.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":      framework.OptionalString("The label. Required.", framework.Required{}),
+				"operator": framework.OptionalString("`In`, `NotIn`, `Exists` or `DoesNotExist`. Required.", framework.Required{}),
+				"values":   framework.OptionalStrings("The values for `In` and `NotIn`."),
+			}},
+		},
+	}
+}
 
 type selectorModel struct {
 	MatchLabels      types.Map  `tfsdk:"match_labels"`
@@ -22,8 +38,9 @@ type requirementModel struct {
 	Values   types.List   `tfsdk:"values"`
 }
 
-// selectorOf is nil for a selector that was not given.
-func selectorOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *fleetyaml.Selector {
+// SelectorOf returns the selector of an object with the attributes of Selector, nil for one that was not
+// given.
+func SelectorOf(ctx context.Context, value types.Object, diags *diag.Diagnostics) *fleetyaml.Selector {
 	if value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -40,15 +57,4 @@ func selectorOf(ctx context.Context, value types.Object, diags *diag.Diagnostics
 		})
 	}
 	return selector
-}
-
-// definition leaves Terraform: attributes that are called like the keys of a
-// fleet.yaml, in snake case, become what the fleet.yaml would say.
-func definition(attributes map[string]attr.Value) (fleetyaml.Definition, error) {
-	options := framework.Conversion{Object: func(object map[string]any) any { return fleetyaml.Attributes(object) }}
-	fields, err := options.Fields(attributes)
-	if err != nil {
-		return fleetyaml.Definition{}, err
-	}
-	return fleetyaml.Attributes(fields).Definition()
 }

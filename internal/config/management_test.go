@@ -1,4 +1,4 @@
-package provider
+package config
 
 import (
 	"maps"
@@ -39,40 +39,40 @@ func TestManagement(t *testing.T) {
 	path := types.StringValue("config")
 	tests := map[string]struct {
 		value types.Object
-		want  *management
+		want  *Management
 		wrong bool
 	}{
 		"none":    {value: types.ObjectNull(kind.AttrTypes)},
-		"unknown": {value: types.ObjectUnknown(kind.AttrTypes), want: &management{unknown: true}},
+		"unknown": {value: types.ObjectUnknown(kind.AttrTypes), want: &Management{Unknown: true}},
 		"defaults": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path}),
-			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 		},
 		"all": {
 			value: engineValue(t, map[string]attr.Value{
 				"config_path": path, "config_context": types.StringValue("mgmt"), "namespace": types.StringValue("fleet-local"), "offline_after": types.StringValue("1h"),
 			}),
-			want: &management{connection: kube.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, namespace: "fleet-local", offlineAfter: time.Hour},
+			want: &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}, ConfigContext: "mgmt"}, Namespace: "fleet-local", OfflineAfter: time.Hour},
 		},
 		"hands back": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(false)}),
-			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute, handsBack: true},
+			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute, HandsBack: true},
 		},
 		"delivers": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "deliver": types.BoolValue(true)}),
-			want:  &management{connection: kube.Connection{ConfigPaths: []string{"config"}}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+			want:  &Management{Connection: kube.Connection{ConfigPaths: []string{"config"}}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 		},
 		"an unknown part": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "config_context": types.StringUnknown()}),
-			want:  &management{unknown: true},
+			want:  &Management{Unknown: true},
 		},
 		"an unknown namespace": {
 			value: engineValue(t, map[string]attr.Value{"config_path": path, "namespace": types.StringUnknown()}),
-			want:  &management{unknown: true},
+			want:  &Management{Unknown: true},
 		},
 		"no way to authenticate": {
 			value: engineValue(t, map[string]attr.Value{"host": types.StringValue("https://127.0.0.1:1")}),
-			want:  &management{connection: kube.Connection{Host: "https://127.0.0.1:1"}, namespace: "fleet-default", offlineAfter: 30 * time.Minute},
+			want:  &Management{Connection: kube.Connection{Host: "https://127.0.0.1:1"}, Namespace: "fleet-default", OfflineAfter: 30 * time.Minute},
 			wrong: true,
 		},
 	}
@@ -81,7 +81,7 @@ func TestManagement(t *testing.T) {
 			t.Parallel()
 			var diags diag.Diagnostics
 			got := managementOf(t.Context(), test.value, &diags)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(management{})); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("management cluster (-want +got):\n%s", diff)
 			}
 			if diags.HasError() != test.wrong {

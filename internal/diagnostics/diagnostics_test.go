@@ -1,4 +1,4 @@
-package provider
+package diagnostics
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 func TestMessagesBecomeDiagnostics(t *testing.T) {
 	t.Parallel()
 	var got diag.Diagnostics
-	addMessages(&got, []report.Message{
+	Add(&got, []report.Message{
 		{Summary: "a", Detail: "b"},
 		{Severity: report.Warning, Summary: "a", Detail: "b"},
 		{Attribute: []any{"clusters", report.MapKey("eu"), "template_values"}, Summary: "a", Detail: "b"},

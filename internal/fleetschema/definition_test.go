@@ -1,4 +1,4 @@
-package provider
+package fleetschema
 
 import (
 	"testing"
@@ -91,7 +91,7 @@ func TestDefinition(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := definition(tt.in)
+			got, err := DefinitionOf(tt.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestDefinition(t *testing.T) {
 			}
 		})
 	}
-	if _, err := definition(map[string]attr.Value{"helm": block(t, map[string]attr.Value{"values": yamlText("[a]")})}); err == nil {
+	if _, err := DefinitionOf(map[string]attr.Value{"helm": block(t, map[string]attr.Value{"values": yamlText("[a]")})}); err == nil {
 		t.Error("values that are a list were taken")
 	}
 }
