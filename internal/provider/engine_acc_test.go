@@ -89,6 +89,7 @@ func TestAccEngine(t *testing.T) {
 		{"clusters", expectFleetClusters},
 		{"delivers", expectDelivery},
 		{"selects", expectSelection},
+		{"sources and policies", expectSourcesAndPolicies},
 		{"moves", expectMoves},
 		{"estate", expectEstateUnderPlans},
 		{"from Fleet and back", expectFromFleetAndBack},
