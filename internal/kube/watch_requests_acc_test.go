@@ -111,7 +111,8 @@ func TestAccWaitingAsksNothing(t *testing.T) {
 					t.Error("nothing explains the failure")
 				}
 				looks := slices.DeleteFunc(slices.Clone(calls), func(call faulttest.Call) bool { return call.Verb == "watch" })
-				if watches := len(calls) - len(looks); watches != test.watches {
+				// A busy machine may begin none within the short wait.
+				if watches := len(calls) - len(looks); watches > test.watches || wait.ticks > 0 && watches < test.watches {
 					t.Errorf("%d watches in %s, want %d: %v", watches, wait.last, test.watches, calls)
 				}
 				// A tick takes a request for one object, or a list and one for each object

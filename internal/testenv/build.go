@@ -56,6 +56,19 @@ type buildLink struct {
 	from string // the folder of that build
 }
 
+// unusedFor is how long a build stays in the store after its last use.
+const unusedFor = 30 * 24 * time.Hour
+
+// buildStore returns the folder for builds: one for all clones of the repository, because a build is found
+// by what it is made of.
+func buildStore() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("looking for the folder for builds: %w", err)
+	}
+	return filepath.Join(cache, "terraform-provider-fleet", "testenv"), nil
+}
+
 // build returns the folder under store that holds the module's programs and files. The folder's name
 // is a hash of everything that goes into them; it appears all at once when it is complete.
 func build(ctx context.Context, log Log, module buildModule, store string) (string, error) {
@@ -65,7 +78,7 @@ func build(ctx context.Context, log Log, module buildModule, store string) (stri
 	}
 	dir := filepath.Join(store, key)
 	if module.isBuilt(dir) {
-		return dir, nil
+		return dir, markUsed(dir)
 	}
 	if err := os.MkdirAll(store, 0o750); err != nil {
 		return "", fmt.Errorf("creating the folder for builds: %w", err)
@@ -78,7 +91,10 @@ func build(ctx context.Context, log Log, module buildModule, store string) (stri
 	}
 	defer unlock()
 	if module.isBuilt(dir) {
-		return dir, nil
+		return dir, markUsed(dir)
+	}
+	if err := removeUnused(store, time.Now().Add(-unusedFor)); err != nil {
+		return "", err
 	}
 	unfinished := dir + ".unfinished"
 	// Either may be left from a build that was interrupted, or from which files were deleted.
@@ -94,6 +110,33 @@ func build(ctx context.Context, log Log, module buildModule, store string) (stri
 		return "", fmt.Errorf("putting the build in its place: %w", err)
 	}
 	return dir, nil
+}
+
+// markUsed keeps a build in the store for another while.
+func markUsed(dir string) error {
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		return fmt.Errorf("noting that a build is used: %w", err)
+	}
+	return nil
+}
+
+// removeUnused removes the builds that were used last before a time.
+func removeUnused(store string, before time.Time) error {
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		return fmt.Errorf("looking for builds that are not used any more: %w", err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || info.ModTime().After(before) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(store, entry.Name())); err != nil {
+			return fmt.Errorf("removing a build that is not used any more: %w", err)
+		}
+	}
+	return nil
 }
 
 // key names the content: the module's dependencies, the compiler, the platform and the flags.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -202,6 +203,38 @@ func TestBuildFails(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string(nil), entries); diff != "" {
 		t.Errorf("a failed build left a folder that looks complete (-want +got):\n%s", diff)
+	}
+}
+
+// Builds of former versions do not stay for ever, and those in use do.
+func TestRemoveUnused(t *testing.T) {
+	t.Parallel()
+	store, now := t.TempDir(), time.Now()
+	for name, used := range map[string]time.Time{"old": now.Add(-2 * time.Hour), "used": now.Add(-2 * time.Hour), "new": now} {
+		dir := filepath.Join(store, name)
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := markUsed(filepath.Join(store, "used")); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeUnused(store, now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	if diff := cmp.Diff([]string{"new", "used"}, left); diff != "" {
+		t.Errorf("builds (-want +got):\n%s", diff)
 	}
 }
 

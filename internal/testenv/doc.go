@@ -13,8 +13,9 @@
 //
 // All of them are the unchanged upstream programs, built from Go modules by [Build]: the versions are
 // those of controlplane/go.mod, and [KubernetesVariable] chooses another Kubernetes. The first build takes
-// about 4 minutes on 2 cores and puts 360 MB under .build/testenv; later calls find it by content and take
-// milliseconds. Old builds stay until somebody removes the folder.
+// about 4 minutes on 2 cores and puts 360 MB into the user's cache, below terraform-provider-fleet/testenv;
+// later calls, also in other clones, find it by content and take milliseconds. A build that was not used for
+// 30 days is removed by the next build.
 //
 // The commands that people run are built in the same way where they are needed: OpenTofu for
 // [TerraformCLI] if there is no CLI, a newer Terraform if [CLIVariable] names it, and Helm for [HelmCLI].
@@ -27,7 +28,7 @@
 // rights come from the charts in Fleet's module when it starts. The controllers have the rights of
 // those charts, the agents have all rights, as agents have. Elections are off where a test restarts a
 // program, and the management cluster keeps its address. The build takes 330 s of CPU time cold, and
-// puts 150 MB under .build/testenv. A Fleet of three clusters is ready 30 s after [StartFleet],
+// puts 150 MB into the same cache. A Fleet of three clusters is ready 30 s after [StartFleet],
 // half of which an agent waits before it checks in.
 //
 // [Fleet.Simulate] adds Cluster objects without clusters. Only their agents are simulated: a stand-in

@@ -28,7 +28,11 @@ func BuildFleet(ctx context.Context, log Log) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return build(ctx, orSilent(log), module, filepath.Join(root, ".build", "testenv"))
+	store, err := buildStore()
+	if err != nil {
+		return "", err
+	}
+	return build(ctx, orSilent(log), module, store)
 }
 
 // fleetPrograms are the names of the programs of Fleet that run in an environment.

@@ -21,7 +21,11 @@ func HelmCLI(ctx context.Context, log Log) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := build(ctx, orSilent(log), module, filepath.Join(root, ".build", "testenv"))
+	store, err := buildStore()
+	if err != nil {
+		return "", err
+	}
+	dir, err := build(ctx, orSilent(log), module, store)
 	if err != nil {
 		return "", err
 	}

@@ -43,7 +43,10 @@ func Build(ctx context.Context, log Log) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	store := filepath.Join(root, ".build", "testenv")
+	store, err := buildStore()
+	if err != nil {
+		return "", err
+	}
 	dir, err := build(ctx, orSilent(log), newest, store)
 	if err != nil || former == "" {
 		return dir, err

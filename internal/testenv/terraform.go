@@ -54,7 +54,11 @@ func buildCLI(ctx context.Context, log Log, name string, module func(root string
 	if err != nil {
 		return "", err
 	}
-	dir, err := build(ctx, orSilent(log), module(root), filepath.Join(root, ".build", "testenv"))
+	store, err := buildStore()
+	if err != nil {
+		return "", err
+	}
+	dir, err := build(ctx, orSilent(log), module(root), store)
 	if err != nil {
 		return "", err
 	}
