@@ -126,9 +126,10 @@ func (r *bundlesResource[M, P]) Read(ctx context.Context, req resource.ReadReque
 		return
 	}
 	of := P(&state).follows(ctx, &resp.Diagnostics)
-	r.providerData.refresh(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
-	r.providerData.refreshImages(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
-	r.providerData.refreshCharts(ctx, of, req.Private, resp.Private, &resp.Diagnostics)
+	from := r.providerData.source
+	refreshCommit(ctx, from, of, req.Private, resp.Private, &resp.Diagnostics)
+	refreshImages(ctx, from, of, req.Private, resp.Private, &resp.Diagnostics)
+	refreshCharts(ctx, from, of, req.Private, resp.Private, &resp.Diagnostics)
 }
 
 // Update makes known what the plan left open.

@@ -72,7 +72,10 @@ func newProviderData(s config.Settings, masker *diff.Masker) (*providerData, err
 		registry: &deploy.Registry{}, snapshots: &deploy.SnapshotCache{},
 	}
 	f.git = git.New(git.Config{Credentials: s.Git, CredentialsUnknown: s.GitUnknown, Trust: s.Trust, TempDir: s.CacheDir, CacheDir: s.CacheDir})
-	f.source = source.New(f.git, fetcher, public).WithImages(fetcher, public).WithKeys(keys).WithIgnoreRules(chart.IgnoreRules).WithDescribe(f.charts.DescribeBundle)
+	f.source = source.New(source.Config{
+		Git: f.git, Charts: fetcher, PublicCharts: public, Images: fetcher, PublicImages: public,
+		Keys: keys, IgnoreRules: chart.IgnoreRules, Describe: f.charts.DescribeBundle,
+	})
 	f.clusters = cluster.NewSet(s.Clusters, f.charts, masker)
 	f.fleetEngine = newFleetEngine(s.Management, s.Parallelism, f.charts, masker)
 	f.engine = deploy.New(connector(f.clusters), s.Parallelism, f.showEvent)

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/config"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/deploy"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diagnostics"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -17,11 +18,11 @@ import (
 )
 
 // checkerOf returns what checks the deployments of a target, nil without policies.
-func (f *providerData) checkerOf(m *targetModel, clusters []target.Cluster, files policy.Files, diags *diag.Diagnostics) *policy.Checker {
-	if len(f.Policies) == 0 {
+func checkerOf(s config.Settings, m *targetModel, clusters []target.Cluster, files policy.Files, diags *diag.Diagnostics) *policy.Checker {
+	if len(s.Policies) == 0 {
 		return nil
 	}
-	set, err := policy.New(f.Policies, clusters, f.Groups)
+	set, err := policy.New(s.Policies, clusters, s.Groups)
 	if err != nil {
 		diagnostics.Add(diags, report.InvalidPolicies(err))
 		return nil

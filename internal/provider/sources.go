@@ -121,10 +121,10 @@ type followed struct {
 	charts []bundle.Chart
 }
 
-// refresh finds out where a branch is now.
-func (f *providerData) refresh(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+// refreshCommit finds out where a branch is now.
+func refreshCommit(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	g := of.git
-	commit, err := f.source.Refresh(ctx, g)
+	commit, err := from.Refresh(ctx, g)
 	if err != nil && !needsUnknown(err) {
 		diagnostics.Add(diags, report.NoNewCommits(of.name, err))
 	}
@@ -161,12 +161,12 @@ func storeImages(ctx context.Context, private privateWriter, before, after []sou
 }
 
 // refreshImages looks for newer tags.
-func (f *providerData) refreshImages(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+func refreshImages(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	known := storedImages(ctx, before, diags)
 	if len(known) == 0 {
 		return
 	}
-	found, failed := f.source.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
+	found, failed := from.RefreshImages(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
 		diagnostics.Add(diags, report.NoNewTags(of.name, errors.Join(failed...)))
 	}
@@ -194,12 +194,12 @@ func (r request) followedVersions(ctx context.Context, private privateReader, di
 }
 
 // refreshCharts looks for newer versions of followed charts.
-func (f *providerData) refreshCharts(ctx context.Context, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
+func refreshCharts(ctx context.Context, from *source.Store, of followed, before privateReader, after privateWriter, diags *diag.Diagnostics) {
 	if len(of.charts) == 0 {
 		return
 	}
 	known := storedCharts(ctx, before, diags)
-	found, failed := f.source.FollowCharts(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, of.charts, known)
+	found, failed := from.FollowCharts(ctx, source.Spec{HelmRepoURLRegex: of.helmRepoURLRegex}, of.charts, known)
 	if failed = slices.DeleteFunc(failed, needsUnknown); len(failed) > 0 {
 		diagnostics.Add(diags, report.NoNewCharts(of.name, errors.Join(failed...)))
 	}

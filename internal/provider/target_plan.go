@@ -173,7 +173,7 @@ func (f *providerData) desired(ctx context.Context, config tfsdk.Config, m *targ
 	if reason != "" || diags.HasError() {
 		return deploy.Desired{}, reason
 	}
-	checker := f.checkerOf(m, clusters, f.charts, diags)
+	checker := checkerOf(f.Settings, m, clusters, f.charts, diags)
 	if diags.HasError() {
 		return deploy.Desired{}, ""
 	}

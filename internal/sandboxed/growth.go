@@ -29,7 +29,7 @@ const maxAskRounds = 5
 func (r *Renderer) planGrowing(d target.Deployment, find varyingFinder) (release.Rendering, error) {
 	d = withCapabilities(d, nil)
 	now, err := r.plan(d, find)
-	missing, ok := r.missingAPIs(d)
+	missing, ok := analysis{renderer: r, d: d}.missingAPIs()
 	switch {
 	case !ok && err == nil && !now.NamesVary:
 		return withOpenNames(now, "its templates read which API versions the cluster serves"), nil
@@ -95,11 +95,11 @@ func withOpenNames(rendering release.Rendering, cause string) release.Rendering 
 // missingAPIs are the API versions that the templates of a deployment ask for, that its cluster
 // does not serve and that something else can add, sorted. ok is false where templates read them
 // in another way than by asking for one.
-func (r *Renderer) missingAPIs(d target.Deployment) (missing []string, ok bool) {
+func (a analysis) missingAPIs() (missing []string, ok bool) {
 	for range maxAskRounds {
-		asked, all := r.askedAPIs(withCapabilities(d, missing))
+		asked, all := analysis{renderer: a.renderer, d: withCapabilities(a.d, missing)}.askedAPIs()
 		more := slices.DeleteFunc(asked, func(api string) bool {
-			return slices.Contains(missing, api) || slices.Contains(d.Capabilities.APIs, api) || !canBeAdded(api)
+			return slices.Contains(missing, api) || slices.Contains(a.d.Capabilities.APIs, api) || !canBeAdded(api)
 		})
 		if len(more) == 0 && !all {
 			slices.Sort(missing)
@@ -115,8 +115,8 @@ func (r *Renderer) missingAPIs(d target.Deployment) (missing []string, ok bool) 
 
 // askedAPIs are the API versions that the templates of a deployment ask for, each once. all
 // reports that templates read all API versions, or that they cannot be traced.
-func (r *Renderer) askedAPIs(d target.Deployment) (asked []string, all bool) {
-	for _, place := range renderContexts(d) {
+func (a analysis) askedAPIs() (asked []string, all bool) {
+	for _, place := range renderContexts(a.d) {
 		place.ask = func(api string) {
 			all = all || api == ""
 			if !slices.Contains(asked, api) {
@@ -125,8 +125,8 @@ func (r *Renderer) askedAPIs(d target.Deployment) (asked []string, all bool) {
 		}
 		// Templates that fail have asked before. One that fails here alone reads the API versions
 		// as the list that they are not here.
-		if traced := r.trace(d, place); traced.err != nil {
-			_, err := r.renderWith(d, place)
+		if traced := a.renderer.trace(a.d, place); traced.err != nil {
+			_, err := a.renderer.renderWith(a.d, place)
 			all = all || err == nil
 		}
 	}

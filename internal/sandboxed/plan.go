@@ -39,13 +39,13 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 	if d.WriteOnly != nil {
 		return r.described(d, reason{cause: "it has write-only values or files"})
 	}
-	p := renderContexts(d)[0]
+	p, differences := renderContexts(d)[0], analysis{renderer: r, d: d}
 	first, err := r.renderWith(d, p)
 	if _, refused := errors.AsType[*manifest.ForbiddenRecordError](err); refused {
 		return release.Rendering{}, err // Whatever else it could have rendered.
 	}
 	if err != nil {
-		if why := r.failureReason(d, err); why.cause != "" {
+		if why := differences.failureReason(err); why.cause != "" {
 			return r.described(d, why)
 		}
 		return release.Rendering{}, err
@@ -72,7 +72,7 @@ func (r *Renderer) plan(d target.Deployment, find varyingFinder) (release.Render
 		Documents: documents,
 		CRDs:      render.CRDHashes(first.chart),
 	}
-	found := r.knowledge(d, first, find)
+	found := differences.knowledge(first, find)
 	if err := checkTypes(d, first, found); err != nil {
 		return release.Rendering{}, err
 	}

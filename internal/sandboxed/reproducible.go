@@ -62,16 +62,22 @@ type knowledge struct {
 	namesVary bool
 }
 
+// analysis finds out in what renderings of one deployment can differ.
+type analysis struct {
+	renderer *Renderer
+	d        target.Deployment
+}
+
 // knowledge finds out in what another rendering of a deployment can differ from the first one.
-func (r *Renderer) knowledge(d target.Deployment, first rendered, find varyingFinder) knowledge {
-	why := r.nonDeterminism(d, first)
+func (a analysis) knowledge(first rendered, find varyingFinder) knowledge {
+	why := a.nonDeterminism(first)
 	if why.cause == "" {
 		return knowledge{}
 	}
 	if why.asksCluster || why.readsCapabilities {
 		return knowledge{reason: why, namesVary: true}
 	}
-	varying, ok := find(d, first, why.readsRevision)
+	varying, ok := find(a.d, first, why.readsRevision)
 	if !ok {
 		return knowledge{reason: why, namesVary: true}
 	}
@@ -80,25 +86,25 @@ func (r *Renderer) knowledge(d target.Deployment, first rendered, find varyingFi
 
 // nonDeterminism looks for what can make another rendering of a deployment differ from the
 // first one.
-func (r *Renderer) nonDeterminism(d target.Deployment, first rendered) reason {
-	tracings, found := r.compareTracings(d, first)
+func (a analysis) nonDeterminism(first rendered) reason {
+	tracings, found := a.compareTracings(first)
 	for _, one := range tracings {
 		_, reads := one.first(func(what string) bool { return isHistory(fieldOf(what)) || isFirst(fieldOf(what)) })
 		found.readsRevision = found.readsRevision || reads
-		found.readsCapabilities = found.readsCapabilities || one.readsCapabilities(d)
+		found.readsCapabilities = found.readsCapabilities || one.readsCapabilities(a.d)
 	}
 	return found
 }
 
 // compareTracings traces a deployment where it differs most from the first rendering.
-func (r *Renderer) compareTracings(d target.Deployment, first rendered) ([]traced, reason) {
+func (a analysis) compareTracings(first rendered) ([]traced, reason) {
 	// The addresses of what both work on differ as long as both are there, and show
 	// should a template print them.
 	defer runtime.KeepAlive(first.chart)
-	places := renderContexts(d)
-	later := r.trace(d, places[1])
+	places := renderContexts(a.d)
+	later := a.renderer.trace(a.d, places[1])
 	tracings := []traced{later}
-	if found := later.reason(d); found.cause != "" {
+	if found := later.reason(a.d); found.cause != "" {
 		return tracings, found
 	}
 	asks, isAsked := later.first(func(what string) bool { return isFirst(fieldOf(what)) })
@@ -112,9 +118,9 @@ func (r *Renderer) compareTracings(d target.Deployment, first rendered) ([]trace
 	}
 	// Both values of IsInstall give the same objects. What
 	// else the other one makes templates read has to be seen, too.
-	sooner := r.trace(d, places[0])
+	sooner := a.renderer.trace(a.d, places[0])
 	tracings = append(tracings, sooner)
-	if found := sooner.reason(d); found.cause != "" {
+	if found := sooner.reason(a.d); found.cause != "" {
 		return tracings, found
 	}
 	if !sooner.hasSameObjects(first) {
@@ -155,13 +161,13 @@ func (t traced) readsCapabilities(d target.Deployment) bool {
 // failureReason says what a rendering that failed depended on; zero if it fails everywhere
 // and always. A cluster that a chart does not fit costs one deployment, and not the
 // plan.
-func (r *Renderer) failureReason(d target.Deployment, failure error) reason {
+func (a analysis) failureReason(failure error) reason {
 	if unfit, ok := errors.AsType[*render.KubeVersionError](failure); ok {
 		return reason{cause: unfit.Error()}
 	}
-	failed := r.trace(d, renderContexts(d)[0])
-	if found := failed.reason(d); found.cause != "" {
-		found.readsCapabilities = failed.readsCapabilities(d)
+	failed := a.renderer.trace(a.d, renderContexts(a.d)[0])
+	if found := failed.reason(a.d); found.cause != "" {
+		found.readsCapabilities = failed.readsCapabilities(a.d)
 		return found
 	}
 	if found, ok := failed.first(func(what string) bool { return isLive(fieldOf(what)) }); ok {

@@ -51,7 +51,7 @@ func BenchmarkGenerate2000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		client := git.New(git.Config{TempDir: b.TempDir()})
-		made, err := source.New(client, nil, nil).Generate(b.Context(), spec, nil)
+		made, err := source.New(source.Config{Git: client}).Generate(b.Context(), spec, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 func TestReadListedBundles(t *testing.T) {
 	t.Parallel()
-	store := source.New(nil, nil, nil)
+	store := source.New(source.Config{})
 	made := map[string]source.Listed{}
 	for _, name := range []string{"web", "db"} {
 		spec := source.Spec{

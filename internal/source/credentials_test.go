@@ -46,7 +46,7 @@ func TestCredentialsWhereTheExpressionMatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			store := source.New(nil, fetcher("ci", "s3cret-word"), fetcher("", ""))
+			store := source.New(source.Config{Charts: fetcher("ci", "s3cret-word"), PublicCharts: fetcher("", "")})
 			_, err := store.Generate(t.Context(), source.Spec{
 				Files: files, HelmRepoURLRegex: test.expression, Read: &bundle.ReadOptions{RepoName: "fleet", Paths: []string{"web"}},
 			}, nil)

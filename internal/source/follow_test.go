@@ -30,14 +30,14 @@ func TestFollowedChart(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	store := source.New(nil, fetcher, fetcher).WithDescribe(func(b *bundle.Bundle) (name, version string, err error) {
+	store := source.New(source.Config{Charts: fetcher, PublicCharts: fetcher, Describe: func(b *bundle.Bundle) (name, version string, err error) {
 		for _, file := range b.Files {
 			if content, ok := strings.CutPrefix(string(file.Content), "a: "); ok {
 				version = strings.TrimSpace(content)
 			}
 		}
 		return "web", version, nil
-	})
+	}})
 	of := bundle.Chart{Repo: server.RepositoryURL(), Name: "web", Version: "1.1.x"}
 	request := source.Request{Spec: source.Spec{Files: map[string]string{}, Definition: &source.Definition{
 		Name: "web", Options: fleetyaml.Definition{Options: fleetyaml.Options{Helm: &fleetyaml.Helm{Repo: of.Repo, Chart: of.Name, Version: of.Version}}},

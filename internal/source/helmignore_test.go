@@ -28,7 +28,7 @@ func TestHelmIgnore(t *testing.T) {
 	generated := func(ignored string, counts bool) source.Generated {
 		t.Helper()
 		spec := source.Spec{Files: files(ignored), HelmIgnore: counts, Read: &bundle.ReadOptions{RepoName: "r", Paths: []string{"app"}, Strict: true}}
-		return generate(t, newStore(t).WithIgnoreRules(chart.IgnoreRules), spec)["r-app"]
+		return generate(t, newStoreWith(t, source.Config{IgnoreRules: chart.IgnoreRules}), spec)["r-app"]
 	}
 	none := generated("", true)
 	tests := map[string]struct {
@@ -50,7 +50,7 @@ func TestHelmIgnore(t *testing.T) {
 		if slices.ContainsFunc(made.Bundle.Files, isIgnoreFile) != test.want {
 			t.Errorf("%s: files %v", name, made.Bundle.Files)
 		}
-		again, err := newStore(t).WithIgnoreRules(chart.IgnoreRules).Bundle(t.Context(), made.Descriptor, made.Bundle.Digest)
+		again, err := newStoreWith(t, source.Config{IgnoreRules: chart.IgnoreRules}).Bundle(t.Context(), made.Descriptor, made.Bundle.Digest)
 		if err != nil {
 			t.Fatalf("%s, in another process: %v", name, err)
 		}
@@ -70,7 +70,7 @@ func TestHelmIgnoreErrors(t *testing.T) {
 		strings.Repeat("a\n", 1_001): ".helmignore: more than 1000 lines",
 	} {
 		spec := source.Spec{Files: map[string]string{"Chart.yaml": "name: a\n", ".helmignore": ignored}, HelmIgnore: true, Read: &bundle.ReadOptions{RepoName: "r"}}
-		_, err := newStore(t).WithIgnoreRules(chart.IgnoreRules).Generate(t.Context(), spec, nil)
+		_, err := newStoreWith(t, source.Config{IgnoreRules: chart.IgnoreRules}).Generate(t.Context(), spec, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}

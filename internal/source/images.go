@@ -49,13 +49,6 @@ type imageRegistries struct {
 	public   image.Registry // Without credentials.
 }
 
-// WithImages makes the Store look for the tags of imageScans; public looks without credentials. It
-// returns the Store.
-func (s *Store) WithImages(registry, public image.Registry) *Store {
-	s.images = imageRegistries{registry: registry, public: public}
-	return s
-}
-
 // of returns where an image is looked for: with credentials, unless the Spec limits them to other
 // addresses.
 func (r imageRegistries) of(spec Spec, name string) (image.Registry, error) {

@@ -29,7 +29,7 @@ func newImageStore(t *testing.T, server *charttest.Server) *source.Store {
 		}
 	})
 	describe := func(*bundle.Bundle) (name, version string, err error) { return "none", "0", nil }
-	return source.New(nil, fetcher, fetcher).WithImages(fetcher, fetcher).WithDescribe(describe)
+	return source.New(source.Config{Charts: fetcher, PublicCharts: fetcher, Images: fetcher, PublicImages: fetcher, Describe: describe})
 }
 
 // scanned is a folder whose two bundles have lines that are marked with the scan of one of them.
@@ -92,7 +92,7 @@ func TestImageScans(t *testing.T) {
 	digest := server.Reference("acme/web", "1.10.0")
 	want := map[string]string{"r-web": "image: " + name + ":1.10.0", "r-job": "image: " + name + ":1.10.0@" + digest, "r-other": "image: old"}
 	// Another process makes the same bundles of the descriptors, without a registry.
-	if diff := cmp.Diff(want, contents(t, source.New(nil, nil, nil), settled.Elements)); diff != "" {
+	if diff := cmp.Diff(want, contents(t, source.New(source.Config{}), settled.Elements)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 
@@ -268,7 +268,7 @@ func TestImageCredentialsWhereTheExpressionMatches(t *testing.T) {
 	for expression, refused := range map[string]bool{"": false, "oci://127": false, "https://": true, "127": true} {
 		t.Run(expression, func(t *testing.T) {
 			t.Parallel()
-			store := source.New(nil, nil, nil).WithImages(fetcher("ci", "s3cret-word"), fetcher("", ""))
+			store := source.New(source.Config{Images: fetcher("ci", "s3cret-word"), PublicImages: fetcher("", "")})
 			found, failed := store.RefreshImages(t.Context(), source.Spec{HelmRepoURLRegex: expression}, known)
 			if err := errors.Join(failed...); refused != (err != nil && strings.Contains(err.Error(), string(chart.Unauthorized))) || !refused && found[0].Tag.Tag != "1.0.0" {
 				t.Errorf("found %+v, error %v, want refused %t", found, err, refused)

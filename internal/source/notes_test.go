@@ -19,7 +19,7 @@ func TestGenerateNotes(t *testing.T) {
 			OverrideTargets: []fleetyaml.OverrideTarget{},
 		}},
 	}
-	generation, err := source.New(nil, nil, nil).Generate(t.Context(), spec, nil)
+	generation, err := source.New(source.Config{}).Generate(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

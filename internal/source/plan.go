@@ -14,12 +14,6 @@ import (
 // Describe reads the name and the version of the chart of a bundle.
 type Describe func(b *bundle.Bundle) (chart, version string, err error)
 
-// WithDescribe gives the Store what Plan and Settle need. It returns the Store.
-func (s *Store) WithDescribe(describe Describe) *Store {
-	s.describe = describe
-	return s
-}
-
 // Element is one bundle as targets get it.
 type Element struct {
 	Digest  string

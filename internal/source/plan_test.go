@@ -16,7 +16,7 @@ import (
 // planner is another process that reads no charts.
 func planner(t *testing.T) *source.Store {
 	t.Helper()
-	return newStore(t).WithDescribe(func(b *bundle.Bundle) (chart, version string, err error) { return b.Name, "0.0.0", nil })
+	return newStoreWith(t, source.Config{Describe: func(b *bundle.Bundle) (chart, version string, err error) { return b.Name, "0.0.0", nil }})
 }
 
 // A branch that was followed just now may move before the apply; a stored commit and one that

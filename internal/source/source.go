@@ -16,6 +16,7 @@ import (
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/bundle"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fetch"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/image"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/sops"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/status"
 )
@@ -59,16 +60,26 @@ type Store struct {
 	bundles map[string]*bundle.Bundle // By digest.
 }
 
-// New makes an empty Store. git may be nil when nothing is read from git, charts
-// and public when no charts are fetched; public fetches without credentials.
-func New(git Git, charts, public Charts) *Store {
-	return &Store{git: git, charts: chartSources{git: git, charts: charts, public: public}, bundles: make(map[string]*bundle.Bundle)}
+// Config is what a Store works with. What is nil is not needed by the Specs that it is given.
+type Config struct {
+	Git Git
+	// Charts and Images look with credentials, PublicCharts and PublicImages without.
+	Charts, PublicCharts Charts
+	Images, PublicImages image.Registry
+	// Keys decrypt what sops has encrypted.
+	Keys *sops.Decrypter
+	// IgnoreRules are those of the .helmignore of a chart, where a Spec wants it.
+	IgnoreRules bundle.IgnoreRules
+	// Describe is needed by Plan and Settle.
+	Describe Describe
 }
 
-// WithKeys makes the Store decrypt what sops has encrypted. It returns the Store.
-func (s *Store) WithKeys(keys *sops.Decrypter) *Store {
-	s.reader.Keys = keys
-	return s
+// New makes an empty Store.
+func New(c Config) *Store {
+	return &Store{
+		git: c.Git, charts: chartSources{git: c.Git, charts: c.Charts, public: c.PublicCharts}, images: imageRegistries{registry: c.Images, public: c.PublicImages},
+		reader: bundle.Reader{Keys: c.Keys, IgnoreRules: c.IgnoreRules}, describe: c.Describe, bundles: make(map[string]*bundle.Bundle),
+	}
 }
 
 // BundleSet is what a Spec makes.
@@ -81,12 +92,6 @@ type BundleSet struct {
 	Broken []error
 	// Images are the tags of imageScans that lines of the files got.
 	Images []ScannedImage
-}
-
-// WithIgnoreRules makes the .helmignore of charts count where a Spec wants it. It returns the Store.
-func (s *Store) WithIgnoreRules(rules bundle.IgnoreRules) *Store {
-	s.reader.IgnoreRules = rules
-	return s
 }
 
 // Generate makes all bundles of a Spec. Of a git repository it reads the commit of the

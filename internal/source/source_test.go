@@ -40,13 +40,20 @@ func readApps() *bundle.ReadOptions {
 // newStore is another process: nothing is in its memory.
 func newStore(t *testing.T) *source.Store {
 	t.Helper()
+	return newStoreWith(t, source.Config{})
+}
+
+// newStoreWith also reads git repositories.
+func newStoreWith(t *testing.T, config source.Config) *source.Store {
+	t.Helper()
 	client := git.New(git.Config{TempDir: t.TempDir()})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return source.New(client, nil, nil)
+	config.Git = client
+	return source.New(config)
 }
 
 func commit(t *testing.T, s *gittest.Server, files map[string]string) string {
@@ -355,7 +362,7 @@ func (panics) Fetch(context.Context, string, string, source.Ref) (fs.FS, error) 
 func TestReadingThatPanics(t *testing.T) {
 	t.Parallel()
 	spec := source.Spec{Git: &source.PinnedCommit{Repo: "https://git.example.com/fleet", Commit: strings.Repeat("a", 40)}, Read: readApps()}
-	_, err := source.New(panics{}, nil, nil).Generate(t.Context(), spec, nil)
+	_, err := source.New(source.Config{Git: panics{}}).Generate(t.Context(), spec, nil)
 	if panicked := new(status.PanicError); !errors.As(err, &panicked) {
 		t.Errorf("error = %v, want a panic", err)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -48,12 +45,12 @@ type FleetOptions struct {
 // other cluster. Its methods may be called from several goroutines.
 type Fleet struct {
 	env      *Env
-	dir      string // of programs, logs and kubeconfigs
 	clusters map[string]*Cluster
 
-	mu      sync.Mutex
-	running map[string]*process   // by the name of their log
-	lost    map[string]*lostAgent // by the name of their cluster
+	processes *fleetProcesses
+
+	mu   sync.Mutex
+	lost map[string]*lostAgent // by the name of their cluster
 }
 
 // StartFleet starts control planes and Fleet on them, and returns when every agent has checked in. It
@@ -76,7 +73,7 @@ func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet := &Fleet{env: env, dir: filepath.Join(env.local.dir, "fleet"), clusters: map[string]*Cluster{}, running: map[string]*process{}, lost: map[string]*lostAgent{}}
+	fleet := &Fleet{env: env, processes: newFleetProcesses(env), clusters: map[string]*Cluster{}, lost: map[string]*lostAgent{}}
 	for i, name := range names {
 		fleet.clusters[name] = env.Cluster(i)
 	}
@@ -92,7 +89,7 @@ func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
 func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetCluster) error {
 	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
 	defer cancel()
-	if err := f.linkPrograms(programs); err != nil {
+	if err := f.processes.link(programs); err != nil {
 		return err
 	}
 	management, err := f.newFleetClient(FleetManagement)
@@ -103,7 +100,7 @@ func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetClus
 	if err != nil {
 		return fmt.Errorf("installing Fleet: %w", err)
 	}
-	if err := write(f.file("kubeconfig"), []byte(kubeconfig)); err != nil {
+	if err := write(f.processes.file("kubeconfig"), []byte(kubeconfig)); err != nil {
 		return err
 	}
 	if err := f.startControllers(ctx); err != nil {
@@ -120,22 +117,6 @@ func (f *Fleet) start(ctx context.Context, programs string, clusters []FleetClus
 	}
 	return group.Wait()
 }
-
-// linkPrograms gives the programs a path inside the environment, by which sweep finds their processes:
-// no argument of theirs contains one.
-func (f *Fleet) linkPrograms(programs string) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return fmt.Errorf("creating the folder of Fleet: %w", err)
-	}
-	for _, name := range fleetPrograms() {
-		if err := os.Symlink(filepath.Join(programs, name), f.file(name)); err != nil {
-			return fmt.Errorf("linking a program of Fleet: %w", err)
-		}
-	}
-	return nil
-}
-
-func (f *Fleet) file(name string) string { return filepath.Join(f.dir, name) }
 
 // join registers a cluster as its administrator would, with a kubeconfig, and starts its agent in place
 // of the Pod that agent management has created there.
@@ -178,24 +159,5 @@ func (f *Fleet) Stop(ctx context.Context) error {
 	if err := errors.Join(err, f.env.Stop(ctx)); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	// They belong to the process group of the environment, which was killed.
-	for _, running := range f.running {
-		if err := running.stop(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// failure is nil while every process of Fleet runs that was not stopped.
-func (f *Fleet) failure() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var failures []error
-	for _, name := range slices.Sorted(maps.Keys(f.running)) {
-		failures = append(failures, f.running[name].failure())
-	}
-	return errors.Join(failures...)
+	return f.processes.endAll(ctx)
 }

@@ -47,7 +47,7 @@ func (f *Fleet) newFleetClient(name string) (fleetClient, error) {
 		return fleetClient{}, fmt.Errorf("making a client: %w", err)
 	}
 	ready, err := newReadiness(config, func() error {
-		return errors.Join(cluster.local.failure(), f.failure())
+		return errors.Join(cluster.local.failure(), f.processes.failure())
 	})
 	return fleetClient{readiness: ready, cluster: cluster, dynamic: objects}, err
 }

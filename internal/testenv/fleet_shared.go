@@ -90,7 +90,7 @@ func (f *Fleet) keepLogs(test string) (string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", fmt.Errorf("creating a folder for logs: %w", err)
 	}
-	logs, err := filepath.Glob(f.file("*.log"))
+	logs, err := filepath.Glob(f.processes.file("*.log"))
 	if err != nil {
 		return "", fmt.Errorf("looking for logs: %w", err)
 	}

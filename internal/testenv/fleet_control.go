@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -55,24 +54,26 @@ func (f *Fleet) startControllers(ctx context.Context) error {
 		return err
 	}
 	variables := controllerVariables()
-	if err := f.launch(ctx, cleanupProcess, fleetController, f.file("kubeconfig"), variables, "cleanup"); err != nil {
+	if err := f.processes.launch(ctx, cleanupProcess, fleetController, f.processes.file("kubeconfig"), variables, "cleanup"); err != nil {
 		return err
 	}
-	return f.launch(ctx, agentManagementProcess, fleetController, f.file("kubeconfig"), variables, "agentmanagement", "--disable-bootstrap")
+	return f.processes.launch(ctx, agentManagementProcess, fleetController, f.processes.file("kubeconfig"), variables, "agentmanagement", "--disable-bootstrap")
 }
 
 // StartController starts the controller that turns Bundles into BundleDeployments. It does nothing if
 // the controller runs. The controller needs some seconds before it acts: wait for what it does.
 func (f *Fleet) StartController(ctx context.Context) error {
-	return f.launch(ctx, controllerProcess, fleetController, f.file("kubeconfig"), controllerVariables(), withoutElection)
+	return f.processes.launch(ctx, controllerProcess, fleetController, f.processes.file("kubeconfig"), controllerVariables(), withoutElection)
 }
 
 // StopController kills that controller. Agents and agent management run on.
-func (f *Fleet) StopController(ctx context.Context) error { return f.end(ctx, controllerProcess) }
+func (f *Fleet) StopController(ctx context.Context) error {
+	return f.processes.end(ctx, controllerProcess)
+}
 
 // StopAgent kills the agent of a cluster.
 func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
-	return f.end(ctx, agentPrefix+cluster)
+	return f.processes.end(ctx, agentPrefix+cluster)
 }
 
 // StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
@@ -94,45 +95,14 @@ func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
 func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster string) error {
 	// Fleet stores full seconds.
 	began := time.Now().Truncate(time.Second)
-	if f.runs(agentPrefix + cluster) {
+	if f.processes.runs(agentPrefix + cluster) {
 		return nil
 	}
 	kubeconfig := f.clusters[cluster].local.file("kubeconfig")
-	if err := f.launch(ctx, agentPrefix+cluster, fleetAgent, kubeconfig, agentVariables(), withoutElection); err != nil {
+	if err := f.processes.launch(ctx, agentPrefix+cluster, fleetAgent, kubeconfig, agentVariables(), withoutElection); err != nil {
 		return err
 	}
 	return management.awaitCheckIn(ctx, cluster, began)
-}
-
-func (f *Fleet) runs(name string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, ok := f.running[name]
-	return ok
-}
-
-func (f *Fleet) launch(ctx context.Context, name, program, kubeconfig string, variables []string, args ...string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, ok := f.running[name]; ok {
-		return nil
-	}
-	home := f.file(name)
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("creating the folder of Fleet's %s: %w", name, err)
-	}
-	fleet := launcher{
-		programs:  f.dir,
-		home:      home,
-		group:     f.env.local.reaper.group,
-		variables: append([]string{"KUBECONFIG=" + kubeconfig, "NAMESPACE=" + fleetSystem}, append(electionVariables(), variables...)...),
-	}
-	started, err := fleet.start(ctx, program, home+".log", args...)
-	if err != nil {
-		return err
-	}
-	f.running[name] = started
-	return nil
 }
 
 // electionVariables are needed by every program of Fleet, also by one that holds no election.
@@ -142,18 +112,4 @@ func electionVariables() []string {
 		"CATTLE_ELECTION_RETRY_PERIOD=10s",
 		"CATTLE_ELECTION_RENEW_DEADLINE=25s",
 	}
-}
-
-func (f *Fleet) end(ctx context.Context, name string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	running, ok := f.running[name]
-	if !ok {
-		return nil
-	}
-	if err := running.stop(ctx); err != nil {
-		return err
-	}
-	delete(f.running, name)
-	return nil
 }
