@@ -175,11 +175,14 @@ func (p Policy) compile() (*regexp.Regexp, *semver.Constraints, error) {
 var errTwoGroups = errors.New("the filter has more than one group; write groups that are not compared as (?:…)")
 
 var (
-	tagPattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	tagPattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	numberPattern = regexp.MustCompile(`^[0-9]+$`)
 )
 
+// maxTag is the most bytes that a tag has.
+const maxTag = 128
+
 // isTag is the grammar of the OCI distribution specification.
-func isTag(text string) bool { return tagPattern.MatchString(text) }
+func isTag(text string) bool { return len(text) <= maxTag && tagPattern.MatchString(text) }
 
 func isNumber(text string) bool { return numberPattern.MatchString(text) }

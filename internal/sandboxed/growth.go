@@ -133,14 +133,18 @@ func (a analysis) askedAPIs() (asked []string, all bool) {
 	return asked, all
 }
 
-// groupVersion is an API version of a group, with or without a kind.
-var groupVersion = regexp.MustCompile(`^([a-z0-9][a-z0-9.-]{0,252})/v[a-z0-9]{1,30}(/[A-Za-z0-9]{1,63})?$`)
+// groupVersion is an API version of a group, with or without a kind. It has no counts: each start of
+// the provider compiles it, and counts make it large.
+var groupVersion = regexp.MustCompile(`^([a-z0-9][a-z0-9.-]*)/v[a-z0-9]+(/[A-Za-z0-9]+)?$`)
+
+// maxGroupVersion is more than the names of a group, a version and a kind take together.
+const maxGroupVersion = 350
 
 // canBeAdded reports whether definitions can add an API version to a cluster. Those of Kubernetes
 // and of OpenShift only come with a cluster.
 func canBeAdded(api string) bool {
 	parts := groupVersion.FindStringSubmatch(api)
-	if parts == nil {
+	if parts == nil || len(api) > maxGroupVersion {
 		return false
 	}
 	group := parts[1]

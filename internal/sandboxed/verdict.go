@@ -181,10 +181,13 @@ func hookEvents(hooks []*unstructured.Unstructured) []string {
 	return events
 }
 
-var keyOfData = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,63}$`)
+var keyOfData = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
-// maxCandidateKeys bounds the objects that lookups find.
-const maxCandidateKeys = 2000
+// What bounds the objects that lookups find: bytes of a key, and keys.
+const (
+	maxKeyOfData     = 63
+	maxCandidateKeys = 2000
+)
 
 // candidateKeys are the names that templates could read of an object that a lookup finds:
 // constants in templates, and texts among the values. A name that is missing here makes
@@ -204,7 +207,7 @@ func candidateKeys(c *chart.Chart, values map[string]any) []string {
 type keySet map[string]bool
 
 func (k keySet) add(text string) {
-	if len(k) < maxCandidateKeys && keyOfData.MatchString(text) {
+	if len(k) < maxCandidateKeys && len(text) <= maxKeyOfData && keyOfData.MatchString(text) {
 		k[text] = true
 	}
 }

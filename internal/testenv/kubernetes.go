@@ -23,7 +23,7 @@ const (
 // formerKubernetes are the versions that tests can run beside that of controlplane/go.mod. Nothing
 // updates them but a person.
 func formerKubernetes() map[string]string {
-	return map[string]string{"1.32": "v1.32.13", "1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4"}
+	return map[string]string{"1.32": "v1.32.9", "1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4"}
 }
 
 // Build builds the control planes unless that was done before, and returns the folder with the

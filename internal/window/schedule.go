@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -44,10 +45,7 @@ type scheduleTarget struct {
 	ClusterGroupSelector *fleetyaml.Selector `json:"clusterGroupSelector"`
 }
 
-var (
-	objectName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
-	nextDocument = regexp.MustCompile(`\n---(\s|$)`)
-)
+var nextDocument = regexp.MustCompile(`\n---(\s|$)`)
 
 // ReadSchedule reads one Schedule of Fleet as a window that allows changes to all bundles on its
 // clusters.
@@ -58,7 +56,7 @@ func ReadSchedule(text string) (Window, error) {
 	}
 	name, _ := read.Metadata["name"].(string)
 	workspace, _ := read.Metadata["namespace"].(string)
-	if !objectName.MatchString(name) {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return Window{}, errors.New("metadata.name is no name of a Kubernetes object")
 	}
 	made := Window{Name: name, Effect: Allow, clusters: Clusters{Rules: read.rules(), Workspace: workspace, Lenient: true}}
