@@ -11,6 +11,7 @@ import (
 type clusterRun struct {
 	engine  *Engine
 	request *Request
+	index   *requestIndex
 	name    string
 	// remove are the deployments to uninstall there, after all writes came to an end.
 	remove []Key
@@ -34,13 +35,13 @@ type clusterRun struct {
 
 // clusterRuns returns the runs that a request needs, by cluster.
 func (e *Engine) clusterRuns(request Request, results *results, progress *applyProgress) map[string]*clusterRun {
-	runs, snapshots := map[string]*clusterRun{}, &clusterSnapshots{}
+	runs, snapshots, index := map[string]*clusterRun{}, &clusterSnapshots{}, request.index()
 	moves := request.moveCandidates().moves()
 	claims := sync.OnceValue(func() map[string]map[string]bool { return request.claims(snapshots.all()) })
 	to := func(cluster string) *clusterRun {
 		if runs[cluster] == nil {
 			runs[cluster] = &clusterRun{
-				engine: e, request: &request, name: cluster, snapshotTaken: make(chan struct{}), snapshots: snapshots,
+				engine: e, request: &request, index: index, name: cluster, snapshotTaken: make(chan struct{}), snapshots: snapshots,
 				written: map[string]bool{}, results: results, progress: progress, moves: moves[cluster],
 				// No write waits for another cluster's answer. Only a removal has to know
 				// whether that is the same cluster under another name.
@@ -120,5 +121,5 @@ func (p *clusterSnapshots) all() map[string]clusterSnapshot {
 
 // known is what the request knows of the cluster, once it was looked at.
 func (r *clusterRun) known() knownOfCluster {
-	return knownOfCluster{request: r.request, cluster: r.name, uid: r.snapshot.snapshot.UID}
+	return knownOfCluster{request: r.request, index: r.index, cluster: r.name, uid: r.snapshot.snapshot.UID}
 }

@@ -9,6 +9,7 @@ import (
 // knownOfCluster is what a request knows of one cluster, whatever names it has there.
 type knownOfCluster struct {
 	request *Request
+	index   *requestIndex
 	// cluster is the name that the cluster was asked by, and uid its identity.
 	cluster, uid string
 }
@@ -17,27 +18,30 @@ type knownOfCluster struct {
 // release can be another deployment's in the state: a bundle or a cluster can get another
 // name while the release keeps its own.
 func (k knownOfCluster) find(namespace, name string) *release.Known {
-	for key, record := range k.request.Prior {
-		if !k.isThisCluster(key.Cluster) {
-			continue
-		}
-		for _, known := range record.all() {
-			if known.Release == name && known.Namespace == namespace {
+	names, key := k.names(), release.Key(namespace, name)
+	for _, releases := range []map[string]map[string]release.Known{k.index.prior, k.index.lost} {
+		for _, cluster := range names {
+			if known, found := releases[cluster][key]; found {
 				return &known
 			}
-		}
-	}
-	for key, known := range k.request.Lost {
-		if k.isThisCluster(key.Cluster) && known.Release == name && known.Namespace == namespace {
-			return &known
 		}
 	}
 	return nil
 }
 
-// isThisCluster reports whether a name of a cluster stands for this one.
-func (k knownOfCluster) isThisCluster(cluster string) bool {
-	return cluster == k.cluster || k.uid != "" && k.request.UIDs[cluster] == k.uid
+// names are the names that stand for this cluster, the one that it was asked by first.
+func (k knownOfCluster) names() []string {
+	names := []string{k.cluster}
+	if k.uid == "" {
+		return names
+	}
+	for cluster, uid := range k.request.UIDs {
+		if uid == k.uid && cluster != k.cluster {
+			names = append(names, cluster)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
 }
 
 // markOf is the mark of a deployment of this target, with the id that state knows its
@@ -62,9 +66,11 @@ func (k knownOfCluster) ownership(observed release.Observed) release.Ownership {
 // this cluster once they are written, sorted. It stays for them while it is empty.
 func (k knownOfCluster) deployedTo(namespace string, except Key) []string {
 	var releases []string
-	for _, d := range k.request.Write {
-		if KeyOf(d) != except && d.Namespace == namespace && k.isThisCluster(d.Cluster) {
-			releases = append(releases, d.Release)
+	for _, cluster := range k.names() {
+		for _, d := range k.index.write[cluster] {
+			if KeyOf(d) != except && d.Namespace == namespace {
+				releases = append(releases, d.Release)
+			}
 		}
 	}
 	slices.Sort(releases)
