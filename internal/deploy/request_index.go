@@ -15,7 +15,7 @@ type requestIndex struct {
 	write map[string][]target.Deployment
 }
 
-func (r *Request) index() *requestIndex {
+func (r Request) index() *requestIndex {
 	i := &requestIndex{prior: map[string]map[string]release.Known{}, lost: map[string]map[string]release.Known{}, write: map[string][]target.Deployment{}}
 	add := func(to map[string]map[string]release.Known, cluster string, known release.Known) {
 		if to[cluster] == nil {

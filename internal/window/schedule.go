@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/robfig/cron/v3"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/fleetyaml"
@@ -16,8 +15,10 @@ import (
 
 // What a Schedule may be.
 const (
-	// maxScheduleSize is how many bytes it may have, and maxTargets how many targets.
+	// maxScheduleSize is how many bytes it may have, maxObjectName how many its name, and maxTargets how
+	// many targets.
 	maxScheduleSize = 64 << 10
+	maxObjectName   = 253
 	maxTargets      = 1000
 )
 
@@ -45,7 +46,10 @@ type scheduleTarget struct {
 	ClusterGroupSelector *fleetyaml.Selector `json:"clusterGroupSelector"`
 }
 
-var nextDocument = regexp.MustCompile(`\n---(\s|$)`)
+var (
+	objectName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	nextDocument = regexp.MustCompile(`\n---(\s|$)`)
+)
 
 // ReadSchedule reads one Schedule of Fleet as a window that allows changes to all bundles on its
 // clusters.
@@ -56,7 +60,7 @@ func ReadSchedule(text string) (Window, error) {
 	}
 	name, _ := read.Metadata["name"].(string)
 	workspace, _ := read.Metadata["namespace"].(string)
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+	if len(name) > maxObjectName || !objectName.MatchString(name) {
 		return Window{}, errors.New("metadata.name is no name of a Kubernetes object")
 	}
 	made := Window{Name: name, Effect: Allow, clusters: Clusters{Rules: read.rules(), Workspace: workspace, Lenient: true}}
