@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 // One release is taken through all steps. It needs the provider in ./bin.
 func TestAccContest(t *testing.T) {
 	testenv.Require(t)
+	testenv.RequireSoak(t)
 	t.Chdir("../..")
 	result, err := runContest(t.Context(), contestSettings{
 		rounds: 1, works: []work{{Releases: 1, Objects: 4}}, latencies: []time.Duration{time.Millisecond},
@@ -57,6 +58,7 @@ func TestAccContest(t *testing.T) {
 // One bundle grows over the control planes.
 func TestAccScale(t *testing.T) {
 	testenv.Require(t)
+	testenv.RequireSoak(t)
 	t.Chdir("../..")
 	raw := filepath.Join(t.TempDir(), "scale.json")
 	if err := runScale(t.Context(), scaleSettings{entries: []int{1, 4}, bundles: 1, raw: raw}); err != nil {

@@ -371,7 +371,7 @@ func (p *planted) run(t *testing.T) string {
 		{"apply", "-input=false", "-auto-approve"},
 		{"plan", "-input=false", "-out=tfplan2"},
 	}
-	if soaking() {
+	if testenv.Soaking() {
 		commands = slices.Insert(commands, 1, []string{"show", "tfplan"}, []string{"show", "-json", "tfplan"})
 		commands = append(commands, []string{"show", "-json"})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // disturbOnce makes the second cluster answer wrongly from its nth request on.
@@ -46,26 +47,35 @@ func TestAccWipeOut(t *testing.T) {
 	refuses := func(code int) func(*http.Request) faulttest.Fault {
 		return func(*http.Request) faulttest.Fault { return faulttest.Fault{Status: code} }
 	}
-	tests := map[string]func(*http.Request) faulttest.Fault{
-		"stopped":     func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} },
-		"401":         refuses(http.StatusUnauthorized),
-		"403":         refuses(http.StatusForbidden),
-		"500":         refuses(http.StatusInternalServerError),
-		"empty lists": func(r *http.Request) faulttest.Fault { return faulttest.Fault{Empty: faulttest.IsList(r, "")} },
+	// After the releases were listed, and while writing.
+	const listed, writing = 1, 15
+	tests := map[string]struct {
+		fault func(*http.Request) faulttest.Fault
+		// from is after how many requests each change tests it. make soak tests both.
+		from int
+	}{
+		"stopped":     {from: writing, fault: func(*http.Request) faulttest.Fault { return faulttest.Fault{Cut: true} }},
+		"401":         {from: listed, fault: refuses(http.StatusUnauthorized)},
+		"403":         {from: writing, fault: refuses(http.StatusForbidden)},
+		"500":         {from: listed, fault: refuses(http.StatusInternalServerError)},
+		"empty lists": {from: writing, fault: func(r *http.Request) faulttest.Fault { return faulttest.Fault{Empty: faulttest.IsList(r, "")} }},
 	}
-	for name, fault := range tests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newFaultSuite(t, 3)
 			o.timeout = "5s"
 			o.deploy(t, "first")
 			o.apply(t)
-			for _, n := range []int{1, 15} { // After the releases were listed, and while writing.
+			for _, n := range []int{listed, writing} {
 				t.Run(fmt.Sprintf("from request %d", n+1), func(t *testing.T) {
-					o.throughDataLoss(t, n, fault)
+					if n != test.from {
+						testenv.RequireSoak(t)
+					}
+					o.throughDataLoss(t, n, test.fault)
 				})
 			}
-			o.disturbAfterReads(2, fault) // That of the refresh, and that of the apply.
+			o.disturbAfterReads(2, test.fault) // That of the refresh, and that of the apply.
 			output, err := o.try(t, "destroy", "-auto-approve")
 			o.set(nil)
 			// What was not seen to go is still known, and goes with the next try.

@@ -46,9 +46,6 @@ type faultSuite struct {
 	terraform *os.Process
 }
 
-// soaking says that make soak runs the test, which may take longer than one of a change.
-func soaking() bool { return os.Getenv("FLEET_SOAK") != "" }
-
 func newFaultSuite(t *testing.T, bundles int) *faultSuite {
 	t.Helper()
 	env := testenv.Shared(t)

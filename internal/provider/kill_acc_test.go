@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // moment is when a process is killed: at the first request that it is about.
@@ -44,11 +45,24 @@ func moments(write string) []moment {
 	}
 }
 
+// momentsFor are the moments at which each change tests that a process dies. The provider ends when
+// Terraform does, so what it leaves is the same, and make soak alone kills Terraform at all of them.
+func momentsFor(who victim, all []moment) []moment {
+	if who == theProvider || testenv.Soaking() {
+		return all
+	}
+	var some []moment
+	for i := 1; i < len(all); i += 3 {
+		some = append(some, all[i])
+	}
+	return some
+}
+
 // killedBundles is the number of bundles while processes are killed. Seven on three clusters are more
 // than the provider deploys at a time, so some releases are done, some are being made, and some have
 // not begun.
 func killedBundles() int {
-	if soaking() {
+	if testenv.Soaking() {
 		return 10
 	}
 	return 7
@@ -105,10 +119,7 @@ var applying = []string{"apply", "-auto-approve", "-input=false"} //nolint:goche
 func TestAccKillDuringInstall(t *testing.T) {
 	t.Parallel()
 	for _, who := range []victim{theProvider, theCLI} {
-		for i, at := range moments(http.MethodPost) {
-			if who == theCLI && i%3 != 1 && !soaking() {
-				continue // To the provider it is the same; the test of upgrades has them all.
-			}
+		for _, at := range momentsFor(who, moments(http.MethodPost)) {
 			t.Run(string(who)+" "+at.name, func(t *testing.T) {
 				t.Parallel()
 				o := newFaultSuite(t, killedBundles())
@@ -129,7 +140,7 @@ func TestAccKillDuringUpgrade(t *testing.T) {
 			t.Parallel()
 			o := newFaultSuite(t, killedBundles())
 			o.apply(t)
-			for _, at := range moments(http.MethodPatch) {
+			for _, at := range momentsFor(who, moments(http.MethodPatch)) {
 				t.Run(at.name, func(t *testing.T) {
 					o.deploy(t, at.name)
 					before := o.interrupted(t, who, at, applying...)
@@ -155,7 +166,7 @@ func TestAccKillDuringUninstall(t *testing.T) {
 		t.Run(string(who), func(t *testing.T) {
 			t.Parallel()
 			o := newFaultSuite(t, killedBundles())
-			for _, at := range moments {
+			for _, at := range momentsFor(who, moments) {
 				t.Run("one cluster "+at.name, func(t *testing.T) {
 					o.deploy(t, "first")
 					o.apply(t)

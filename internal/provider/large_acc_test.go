@@ -16,7 +16,7 @@ import (
 func TestAccLargeFleet(t *testing.T) {
 	t.Parallel()
 	clusters, bundles := 10, 8
-	if soaking() {
+	if testenv.Soaking() {
 		bundles = 20
 	}
 	env := testenv.Shared(t)
@@ -126,7 +126,7 @@ func TestAccPlanOfFiftyClusters(t *testing.T) {
 	t.Parallel()
 	const clusters = 50
 	bundles := 2
-	if soaking() {
+	if testenv.Soaking() {
 		bundles = 20
 	}
 	s, w := newFixture(t, testenv.Shared(t)), newWorkspace(t)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/gittest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // peaks is the most memory that processes of the provider have had, in bytes.
@@ -67,7 +68,7 @@ func (p *peaks) note(pid int) {
 // A hundred clusters with twenty charts each are planned and applied in 512 MB.
 func TestSoakMemory(t *testing.T) {
 	const clusters, bundles, limit = 100, 20, 512 << 20
-	if !soaking() {
+	if !testenv.Soaking() {
 		t.Skip("takes minutes; make soak runs it")
 	}
 	if _, err := os.Stat("/proc/self/status"); errors.Is(err, fs.ErrNotExist) {

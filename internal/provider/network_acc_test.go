@@ -2,12 +2,14 @@ package provider_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/faulttest"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/testenv"
 )
 
 // An apply over a bad network comes to the same end as over a good one, or says
@@ -15,7 +17,7 @@ import (
 func TestAccBadNetwork(t *testing.T) {
 	t.Parallel()
 	outage := 5 * time.Second
-	if soaking() {
+	if testenv.Soaking() {
 		outage = 30 * time.Second
 	}
 	// For a number of writes and reads each server answers with a code, in the
@@ -64,9 +66,14 @@ func TestAccBadNetwork(t *testing.T) {
 			})
 		}},
 	}
+	// A slow line is like one with latency, and a server that is busy like one that fails.
+	long := []string{"300 kB a second", "a burst of 429"}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if slices.Contains(long, name) {
+				testenv.RequireSoak(t)
+			}
 			o := newFaultSuite(t, 5)
 			for _, step := range []string{"install", "upgrade"} {
 				o.deploy(t, step)

@@ -23,6 +23,7 @@ const childVariable = "FLEET_TESTENV_CHILD"
 func TestDeath(t *testing.T) {
 	t.Parallel()
 	Require(t)
+	RequireSoak(t)
 	if _, _, ok := existingClusters(); ok {
 		t.Skip("existing clusters stay")
 	}

@@ -26,6 +26,8 @@ import (
 //
 //nolint:paralleltest // The parts share a Fleet, and some stop parts of it.
 func TestFleet(t *testing.T) {
+	Require(t)
+	RequireSoak(t)
 	fleet := NewFleet(t,
 		FleetCluster{Name: "dev", Labels: map[string]string{"env": "dev"}, TemplateValues: map[string]any{"zone": "a"}},
 		FleetCluster{Name: "prod", Labels: map[string]string{"env": "prod"}, TemplateValues: map[string]any{"zone": "b"}},
@@ -75,6 +77,8 @@ func TestFleet(t *testing.T) {
 // TestFleetSimulated delivers to clusters that are not there.
 func TestFleetSimulated(t *testing.T) {
 	t.Parallel()
+	Require(t)
+	RequireSoak(t)
 	fleet := NewFleet(t)
 	var clusters []FleetCluster
 	for i := range simulatedClusters() {

@@ -39,6 +39,18 @@ func Require(tb testing.TB) {
 	}
 }
 
+// Soaking reports whether make soak runs the tests, which may take longer than those of a change.
+func Soaking() bool { return os.Getenv("FLEET_SOAK") != "" }
+
+// RequireSoak skips a test that repeats at length what shorter ones have shown, unless make soak
+// runs it.
+func RequireSoak(tb testing.TB) {
+	tb.Helper()
+	if !Soaking() {
+		tb.Skip("repeats at length what other tests show; make soak runs it")
+	}
+}
+
 // testFile returns the file of the running test, "" outside the goroutine of a test.
 func testFile() string {
 	callers := make([]uintptr, 64)
