@@ -69,7 +69,8 @@ func (s *operations) begin(ctx context.Context, namespace string) (*operation, e
 	if err != nil {
 		return nil, err
 	}
-	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(secretCollectingStore{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}), secrets: metadata, namespace: namespace}
+	store := secretCollectingStore{SecretInterface: boundedSecrets{clientset.CoreV1().Secrets(namespace)}, masker: masker}
+	records := &recordDriver{ctx: ctx, masker: masker, Secrets: driver.NewSecrets(store), store: store, secrets: metadata, namespace: namespace}
 	noted, ahead := &requestErrors{}, &responseCache{existing: s.objects.Existing}
 	getter := recordingGetter{RESTClientGetter: s.connection.getter, requests: noted, ahead: ahead, masker: masker, ctx: ctx}
 	client := &kubeClient{

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/diff"
@@ -33,6 +34,8 @@ const recordTimeout = 5 * time.Second
 // can hold on to the record and leave objects alone.
 type recordDriver struct {
 	*driver.Secrets
+	// store has the Secrets that records are written to.
+	store corev1client.SecretInterface
 	// secrets reads their metadata and deletes them. namespace is where they are.
 	secrets   metadata.ResourceInterface
 	namespace string
@@ -105,8 +108,15 @@ func (d *recordDriver) Create(key string, record *helmrelease.Release) error {
 		labels[labelRevision] = strconv.Itoa(record.Version)
 	}
 	record.Labels = labels
-	if err := d.Secrets.Create(key, record); err != nil {
+	secret, err := secretOfRecord(key, record, recordCreatedAt, time.Now())
+	if err != nil {
 		return err
+	}
+	if _, err := d.store.Create(context.WithoutCancel(d.ctx), secret, metav1.CreateOptions{}); err != nil {
+		if apierrors.IsAlreadyExists(err) {
+			return driver.ErrReleaseExists
+		}
+		return fmt.Errorf("creating release record %s: %w", key, err)
 	}
 	d.created, d.content = true, recordOf(record).content()
 	return nil
@@ -178,8 +188,16 @@ func (d *recordDriver) Update(key string, record *helmrelease.Release) error {
 		stored.Manifest, stored.Hooks = d.unedited.Manifest, d.unedited.Hooks
 		record = &stored
 	}
+	secret, err := secretOfRecord(key, record, recordModifiedAt, time.Now())
+	if err != nil {
+		d.unwritten = err
+		return err
+	}
 	_, d.unwritten = retry.Do(d.ctx, retry.Record().Within(max(recordTimeout, time.Until(d.until))), func() (struct{}, error) {
-		err := d.Secrets.Update(key, record)
+		_, err := d.store.Update(context.WithoutCancel(d.ctx), secret, metav1.UpdateOptions{})
+		if err != nil {
+			err = fmt.Errorf("updating release record %s: %w", key, err)
+		}
 		if isRejected(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsConflict(err) {
 			err = retry.Permanent(err)
 		}

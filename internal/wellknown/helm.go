@@ -32,8 +32,9 @@ const (
 )
 
 // Names of release records begin with RecordPrefix (helm.sh/helm/v3, pkg/storage/storage.go),
-// and their Secrets are of RecordType (pkg/storage/driver/secrets.go).
+// and their Secrets are of RecordType, with the record under RecordKey (pkg/storage/driver/secrets.go).
 const (
 	RecordPrefix = "sh.helm.release.v1."
 	RecordType   = "helm.sh/release.v1"
+	RecordKey    = "release"
 )
