@@ -26,9 +26,10 @@ func TestKnownOfCluster(t *testing.T) {
 	}
 	request := Request{
 		Prior: map[Key]Record{
-			{Cluster: "a", Bundle: "web"}:   record("of a", "former"),
-			{Cluster: "b", Bundle: "other"}: {Release: "other", Namespace: "apps", Known: release.Known{Instance: "of b"}},
-			{Cluster: "c", Bundle: "web"}:   record("of c"),
+			{Cluster: "a", Bundle: "web"}:    record("of a", "former"),
+			{Cluster: "b", Bundle: "other"}:  {Release: "other", Namespace: "apps", Known: release.Known{Instance: "of b"}},
+			{Cluster: "c", Bundle: "before"}: {Left: []release.Known{{Release: "web", Namespace: "apps", Instance: "left of c"}}},
+			{Cluster: "c", Bundle: "web"}:    record("of c"),
 		},
 		Lost: map[Key]release.Known{
 			{Cluster: "a", Bundle: "gone"}:  {Release: "gone", Namespace: "apps", Instance: "lost of a"},
@@ -44,6 +45,7 @@ func TestKnownOfCluster(t *testing.T) {
 		"lost":                        {cluster: "b", uid: "1", namespace: "apps", release: "gone", want: "lost of a"},
 		"in the state and lost":       {cluster: "a", uid: "1", namespace: "apps", release: "other", want: "of b"},
 		"of another cluster":          {cluster: "c", uid: "2", namespace: "apps", release: "gone"},
+		"left by one, had by another": {cluster: "c", uid: "2", namespace: "apps", release: "web", want: "of c"},
 		"in another namespace":        {cluster: "a", uid: "1", namespace: "elsewhere", release: "web"},
 		"by name alone":               {cluster: "a", namespace: "apps", release: "web", want: "of a"},
 		"by another name without uid": {cluster: "b", namespace: "apps", release: "web"},

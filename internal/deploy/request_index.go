@@ -1,6 +1,9 @@
 package deploy
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/target"
 )
@@ -21,15 +24,25 @@ func (r Request) index() *requestIndex {
 		if to[cluster] == nil {
 			to[cluster] = map[string]release.Known{}
 		}
-		to[cluster][release.Key(known.Namespace, known.Release)] = known
-	}
-	for key, record := range r.Prior {
-		for _, known := range record.all() {
-			add(i.prior, key.Cluster, known)
+		key := release.Key(known.Namespace, known.Release)
+		if _, found := to[cluster][key]; !found {
+			to[cluster][key] = known
 		}
 	}
-	for key, known := range r.Lost {
-		add(i.lost, key.Cluster, known)
+	// A release that one deployment has and another one left is known by the one that has it.
+	prior := slices.SortedFunc(maps.Keys(r.Prior), Key.Compare)
+	for _, key := range prior {
+		if record := r.Prior[key]; record.Release != "" {
+			add(i.prior, key.Cluster, record.current())
+		}
+	}
+	for _, key := range prior {
+		for _, left := range r.Prior[key].Left {
+			add(i.prior, key.Cluster, left)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(r.Lost), Key.Compare) {
+		add(i.lost, key.Cluster, r.Lost[key])
 	}
 	for _, d := range r.Write {
 		i.write[d.Cluster] = append(i.write[d.Cluster], d)
