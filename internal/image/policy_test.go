@@ -2,6 +2,7 @@ package image_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,7 @@ func TestSort(t *testing.T) {
 		"pre-releases of the range":    {policy: image.Policy{Range: ">=1.0.0-0"}, tags: []string{"2.0.0-rc.1", "1.0.0"}, want: []string{"2.0.0-rc.1", "1.0.0"}},
 		"no version in the range":      {policy: image.Policy{Range: "~2"}, tags: []string{"1.0.0", "latest"}, wrong: `none of its 2 tags is a version in the range "~2"`},
 		"a range that is none":         {policy: image.Policy{Range: "newest"}, wrong: `the range of semantic versions cannot be read: improper constraint: "newest"`},
+		"a tag that is too long":       {policy: image.Policy{By: image.Alphabetical}, tags: []string{strings.Repeat("b", 129), strings.Repeat("a", 128)}, want: []string{strings.Repeat("a", 128)}},
 		"alphabetical":                 {policy: image.Policy{By: image.Alphabetical}, tags: []string{"b", "c", "a"}, want: []string{"c", "b", "a"}},
 		"alphabetical, the smallest":   {policy: image.Policy{By: image.Alphabetical, Smallest: true}, tags: []string{"b", "c", "a"}, want: []string{"a", "b", "c"}},
 		"numerical":                    {policy: image.Policy{By: image.Numerical}, tags: []string{"9", "10", "latest", "1"}, want: []string{"10", "9", "1"}},

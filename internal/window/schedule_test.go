@@ -94,6 +94,7 @@ func TestSchedulesThatAreRefused(t *testing.T) {
 		"two documents":       {text: scheduleYAML + "---\n" + scheduleYAML, want: "more than one YAML document"},
 		"no name":             {text: strings.Replace(scheduleYAML, "name: nightly", "generateName: nightly", 1), want: "metadata.name"},
 		"a name with control": {text: strings.Replace(scheduleYAML, "name: nightly", `name: "a\e[31m"`, 1), want: "metadata.name"},
+		"a long name":         {text: strings.Replace(scheduleYAML, "name: nightly", "name: "+strings.Repeat("a", 254), 1), want: "metadata.name"},
 		"too large":           {text: scheduleYAML + strings.Repeat("#", 70<<10), want: "larger than the limit of 64 KiB"},
 		"aliases":             {text: "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", want: "alias"},
 		"five fields":         {text: at("0 22 * * *"), want: "5 fields, and Fleet has six"},
