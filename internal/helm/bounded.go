@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/manifest"
 	"github.com/agentless-fleet/terraform-provider-fleet/internal/release"
+	"github.com/agentless-fleet/terraform-provider-fleet/internal/wellknown"
 )
 
 const (
@@ -166,7 +167,7 @@ func (s boundedSecrets) Get(ctx context.Context, name string, options metav1.Get
 	if err != nil {
 		return nil, err
 	}
-	return secret, checkRecord(secret.Name, secret.Data["release"])
+	return secret, checkRecord(secret.Name, secret.Data[wellknown.RecordKey])
 }
 
 // List reads records.
@@ -176,7 +177,7 @@ func (s boundedSecrets) List(ctx context.Context, options metav1.ListOptions) (*
 		return nil, err
 	}
 	for _, secret := range list.Items {
-		if err := checkRecord(secret.Name, secret.Data["release"]); err != nil {
+		if err := checkRecord(secret.Name, secret.Data[wellknown.RecordKey]); err != nil {
 			return nil, err
 		}
 	}

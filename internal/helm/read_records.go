@@ -154,7 +154,7 @@ func readRecord(ctx context.Context, client kubernetes.Interface, observed relea
 // recordContentOf reads the manifest in a record and nothing else of it: Helm's own way
 // decodes the chart too, and panics on what it cannot decode.
 func recordContentOf(secret *corev1.Secret) recordContent {
-	recorded, err := unpackRecord(secret.Name, secret.Data["release"])
+	recorded, err := unpackRecord(secret.Name, secret.Data[wellknown.RecordKey])
 	if err != nil {
 		return recordContent{err: err}
 	}
