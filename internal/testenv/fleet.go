@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -48,9 +47,6 @@ type Fleet struct {
 	clusters map[string]*Cluster
 
 	processes *fleetProcesses
-
-	mu   sync.Mutex
-	lost map[string]*lostAgent // by the name of their cluster
 }
 
 // StartFleet starts control planes and Fleet on them, and returns when every agent has checked in. It
@@ -73,7 +69,7 @@ func StartFleet(ctx context.Context, options FleetOptions) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet := &Fleet{env: env, processes: newFleetProcesses(env), clusters: map[string]*Cluster{}, lost: map[string]*lostAgent{}}
+	fleet := &Fleet{env: env, processes: newFleetProcesses(env), clusters: map[string]*Cluster{}}
 	for i, name := range names {
 		fleet.clusters[name] = env.Cluster(i)
 	}
@@ -155,8 +151,7 @@ func (f *Fleet) Contexts() []string { return f.env.Contexts() }
 
 // Stop ends Fleet and its clusters and removes their folder. A second call does nothing.
 func (f *Fleet) Stop(ctx context.Context) error {
-	err := f.find(f.Contexts()...)
-	if err := errors.Join(err, f.env.Stop(ctx)); err != nil {
+	if err := f.env.Stop(ctx); err != nil {
 		return err
 	}
 	return f.processes.endAll(ctx)

@@ -79,17 +79,16 @@ func (f *Fleet) StopAgent(ctx context.Context, cluster string) error {
 // StartAgent starts the agent of a cluster, and returns when it has checked in, which Fleet does some
 // 15 s after the start. It does nothing if the agent runs.
 func (f *Fleet) StartAgent(ctx context.Context, cluster string) error {
-	err := f.find(cluster)
 	ctx, cancel := context.WithTimeout(ctx, fleetTimeout)
 	defer cancel()
-	management, notMade := f.newFleetClient(FleetManagement)
-	if notMade != nil {
-		return errors.Join(err, notMade)
+	management, err := f.newFleetClient(FleetManagement)
+	if err != nil {
+		return err
 	}
-	if notStarted := f.startAgent(ctx, management, cluster); notStarted != nil {
-		err = errors.Join(err, fmt.Errorf("starting the agent of cluster %s: %w", cluster, notStarted))
+	if err := errors.Join(management.findAgent(ctx, cluster), f.startAgent(ctx, management, cluster)); err != nil {
+		return fmt.Errorf("starting the agent of cluster %s: %w", cluster, err)
 	}
-	return err
+	return nil
 }
 
 func (f *Fleet) startAgent(ctx context.Context, management fleetClient, cluster string) error {

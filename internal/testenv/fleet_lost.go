@@ -6,119 +6,107 @@ import (
 	"fmt"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // LoseAgent kills the agent of a cluster, and makes it one that was last seen an hour ago. It stays so
 // until StartAgent.
-//
-// One write would not be enough: Fleet computes the status of a Cluster from an object that it has read
-// before, and writes all of it, with the former time.
 func (f *Fleet) LoseAgent(ctx context.Context, cluster string) error {
-	if err := errors.Join(f.find(cluster), f.StopAgent(ctx, cluster)); err != nil {
-		return err
-	}
 	management, err := f.newFleetClient(FleetManagement)
 	if err != nil {
 		return err
 	}
-	lost := &lostAgent{
-		clusters: management.clusters(),
-		cluster:  cluster,
-		lastSeen: time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
-		done:     make(chan error, 1),
+	if err := errors.Join(management.findAgent(ctx, cluster), f.StopAgent(ctx, cluster)); err != nil {
+		return err
 	}
-	if err := lost.keep(context.WithoutCancel(ctx)); err != nil {
+	if err := management.loseAgent(ctx, cluster, time.Now().Add(-time.Hour)); err != nil {
 		return fmt.Errorf("setting when the agent of cluster %s was last seen: %w", cluster, err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lost[cluster] = lost
 	return nil
 }
 
-// find ends what LoseAgent began. It does nothing for other agents.
-func (f *Fleet) find(clusters ...string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var failures []error
-	for _, cluster := range clusters {
-		if lost, ok := f.lost[cluster]; ok {
-			delete(f.lost, cluster)
-			failures = append(failures, lost.end())
-		}
+// loseAgent sets when an agent was last seen. A policy refuses any other time: Fleet's controller
+// writes the whole status of a cluster, also one that it has read before the agent was lost.
+func (c fleetClient) loseAgent(ctx context.Context, cluster string, at time.Time) error {
+	policy, binding := lostPolicy(cluster, at)
+	admission := c.client.AdmissionregistrationV1()
+	if _, err := admission.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating a policy: %w", err)
 	}
-	return errors.Join(failures...)
-}
-
-// A lostAgent writes when an agent was last seen, again after each other write.
-type lostAgent struct {
-	clusters dynamic.ResourceInterface
-	cluster  string
-	lastSeen string
-	cancel   context.CancelFunc
-	done     chan error
-}
-
-// keep returns after the first write.
-func (l *lostAgent) keep(ctx context.Context) error {
-	ctx, l.cancel = context.WithCancel(ctx)
-	written, err := l.write(ctx)
-	if err != nil {
-		l.cancel()
-		return err
+	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("binding a policy: %w", err)
 	}
-	events, err := watchtools.NewRetryWatcherWithContext(ctx, written.GetResourceVersion(), l)
-	if err != nil {
-		l.cancel()
-		return err
-	}
-	go func() { l.done <- l.writeAgain(ctx, events) }()
-	return nil
-}
-
-func (l *lostAgent) end() error {
-	l.cancel()
-	return <-l.done
-}
-
-func (l *lostAgent) write(ctx context.Context) (*unstructured.Unstructured, error) {
-	patch := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, l.lastSeen)
-	return l.clusters.Patch(ctx, l.cluster, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-}
-
-func (l *lostAgent) writeAgain(ctx context.Context, events watch.Interface) error {
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		if event.Type == watch.Error {
-			return fmt.Errorf("watching cluster %s: %w", l.cluster, apierrors.FromObject(event.Object))
-		}
-		found, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Deleted {
-			return fmt.Errorf("watching cluster %s: it was deleted", l.cluster)
-		}
-		if seen, _, _ := unstructured.NestedString(found.Object, "status", "agent", "lastSeen"); seen == l.lastSeen {
-			continue
-		}
-		if _, err := l.write(ctx); err != nil && ctx.Err() == nil {
+	err := c.wait(ctx, "the API server to refuse another time", func(ctx context.Context) error {
+		switch err := c.setLastSeen(ctx, cluster, at.Add(time.Minute), metav1.DryRunAll); {
+		case apierrors.IsInvalid(err):
+			return nil
+		case err != nil:
 			return err
+		default:
+			return errors.New("it accepts one")
 		}
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return c.setLastSeen(ctx, cluster, at)
 }
 
-// WatchWithContext watches the Cluster object.
-func (l *lostAgent) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	options.FieldSelector = fields.OneTermEqualSelector("metadata.name", l.cluster).String()
-	return l.clusters.Watch(ctx, options)
+// findAgent ends what loseAgent began. It does nothing for other agents.
+func (c fleetClient) findAgent(ctx context.Context, cluster string) error {
+	policy, binding := lostPolicy(cluster, time.Time{})
+	admission := c.client.AdmissionregistrationV1()
+	switch err := admission.ValidatingAdmissionPolicyBindings().Delete(ctx, binding.Name, metav1.DeleteOptions{}); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("removing the binding of a policy: %w", err)
+	}
+	if err := admission.ValidatingAdmissionPolicies().Delete(ctx, policy.Name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("removing a policy: %w", err)
+	}
+	return c.wait(ctx, "the API server to accept another time", func(ctx context.Context) error {
+		return c.setLastSeen(ctx, cluster, time.Now(), metav1.DryRunAll)
+	})
 }
 
-var _ cache.WatcherWithContext = &lostAgent{}
+func (c fleetClient) setLastSeen(ctx context.Context, cluster string, at time.Time, dryRun ...string) error {
+	patch := fmt.Appendf(nil, `{"status": {"agent": {"lastSeen": %q}}}`, at.UTC().Format(time.RFC3339))
+	_, err := c.clusters().Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun}, "status")
+	return err
+}
+
+// lostPolicy refuses each status of a cluster whose agent was seen at another time.
+func lostPolicy(cluster string, at time.Time) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	of, meta := fleetClusters(), metav1.ObjectMeta{Name: "lost-agent-of-" + cluster}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: meta,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					ResourceNames: []string{cluster},
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+						Rule: admissionregistrationv1.Rule{
+							APIGroups: []string{of.Group}, APIVersions: []string{of.Version}, Resources: []string{of.Resource + "/status"},
+						},
+					},
+				}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: fmt.Sprintf("object.status.agent.lastSeen == %q", at.UTC().Format(time.RFC3339)),
+				Message:    "the agent of this cluster is lost",
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	return policy, binding
+}
